@@ -1,0 +1,1 @@
+"""Collections: what is searched and judged. Imports nothing of indexer, search or cli."""

@@ -1,0 +1,1 @@
+"""Contextual encoders: a forward pass."""

@@ -1,0 +1,1 @@
+"""Static encoders: a table look-up and a weighted mean."""

@@ -1,0 +1,1 @@
+"""Where vectors, postings and documents are kept."""

@@ -1,0 +1,1 @@
+"""Queries to rankings, rankings to numbers, numbers to pages."""

@@ -1,0 +1,1 @@
+"""Looks into the space of an index."""

@@ -1,0 +1,1 @@
+"""Retrievers, and the searcher that runs them side by side."""
