@@ -1,0 +1,143 @@
+"""Encoded texts kept between runs: what a forward pass has computed is not computed again.
+
+One folder an encoder, named by the encoder's fingerprint, holds numbered blocks of (digest, vector) pairs. A block
+appears whole or not at all, so a build that was killed goes on where it stopped, and an update encodes only
+texts that are new. A block that cannot be read is left out, and its texts are encoded again.
+"""
+
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.progress import Progress
+from indexer.encoder import Encoder
+from indexer.stores.documents import DocumentStore
+from indexer.vectors import Vectors
+
+BLOCK = 8192
+
+
+class EncodedTexts:
+    """The blocks of one encoder."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        """Read which digests the blocks of a folder (made if absent) hold."""
+        self._folder = folder
+        self._dimension = dimension
+        folder.mkdir(parents=True, exist_ok=True)
+        self._paths: list[Path] = []
+        self._open: tuple[int, Vectors] | None = None
+        digests, blocks, places = [], [], []
+        for path in sorted(folder.glob("block-*.npz")):
+            found = self._read(path)
+            if found is None:
+                continue
+            digests.append(found[0])
+            blocks.append(np.full(len(found[0]), len(self._paths), np.int64))
+            places.append(np.arange(len(found[0]), dtype=np.int64))
+            self._paths.append(path)
+        empty = np.zeros(0, np.int64)
+        self._digests: NDArray[np.void] = np.concatenate(digests) if digests else np.zeros(0, "V16")
+        self._blocks = np.concatenate(blocks) if blocks else empty
+        self._places = np.concatenate(places) if places else empty
+        self._sort()
+
+    def _sort(self) -> None:
+        # Void arrays cannot be ordered; big-endian halves give the order of the bytes.
+        order = np.argsort(_keys(self._digests), order=("high", "low"), kind="stable")
+        self._digests, self._blocks, self._places = self._digests[order], self._blocks[order], self._places[order]
+        self._sorted = _keys(self._digests)
+
+    def _read(self, path: Path) -> tuple[NDArray[np.void], Vectors] | None:
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                digests, vectors = held["digests"].view("V16").reshape(-1), held["vectors"]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            return None
+        whole = vectors.shape == (len(digests), self._dimension) and vectors.dtype == np.float32
+        return (digests, vectors) if whole and np.isfinite(vectors).all() else None
+
+    def find(self, digests: NDArray[np.void]) -> NDArray[np.int64]:
+        """Return the place of each digest among those held, -1 where it is not held."""
+        if not len(self._sorted):
+            return np.full(len(digests), -1, np.int64)
+        keys = _keys(digests)
+        places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
+        return np.where(self._sorted[places] == keys, places, -1)
+
+    def add(self, digests: NDArray[np.void], vectors: Vectors) -> None:
+        """Keep the vectors of some texts, durably, as one block."""
+        number = 1 + max((int(path.stem.split("-")[1]) for path in self._folder.glob("block-*.npz")), default=0)
+        path = self._folder / f"block-{number:06d}.npz"
+        aside = path.with_suffix(".part")
+        with aside.open("wb") as handle:
+            raw = np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, 16)
+            np.savez(handle, digests=raw, vectors=vectors)
+            handle.flush()
+            os.fsync(handle.fileno())
+        aside.replace(path)
+        self._digests = np.concatenate([self._digests, digests])
+        self._blocks = np.concatenate([self._blocks, np.full(len(digests), len(self._paths), np.int64)])
+        self._places = np.concatenate([self._places, np.arange(len(digests), dtype=np.int64)])
+        self._paths.append(path)
+        self._open = (len(self._paths) - 1, vectors)
+        self._sort()
+
+    def gather(self, digests: NDArray[np.void]) -> Vectors:
+        """Return the (n, d) vectors of texts that are all held.
+
+        Raises
+        ------
+        KeyError
+            If a text is not held.
+        """
+        places = self.find(digests)
+        if (places < 0).any():
+            message = f"{int((places < 0).sum())} texts have not been encoded"
+            raise KeyError(message)
+        vectors = np.empty((len(digests), self._dimension), np.float32)
+        blocks = self._blocks[places]
+        for block in np.unique(blocks):
+            here = blocks == block
+            vectors[here] = self._block(int(block))[self._places[places[here]]]
+        return vectors
+
+    def _block(self, number: int) -> Vectors:
+        if self._open is None or self._open[0] != number:
+            found = self._read(self._paths[number])
+            if found is None:
+                message = f"block {self._paths[number].name} of the encoded texts was damaged while in use"
+                raise KeyError(message)
+            self._open = (number, found[1])
+        return self._open[1]
+
+
+def _keys(digests: NDArray[np.void]) -> NDArray[np.void]:
+    return np.frombuffer(digests.tobytes(), dtype=[("high", ">u8"), ("low", ">u8")])
+
+
+def encode_missing(
+    held: EncodedTexts, encoder: Encoder, documents: DocumentStore, rows: NDArray[np.int64], progress: Progress, task: str
+) -> int:
+    """Encode those of the given ascending rows that are not held yet, block by block; return how many there were."""
+    digests = documents.digests()
+    missing = rows[held.find(digests[rows]) < 0]
+    progress.start(task, len(missing), "texts")
+    texts = documents.iter_texts(missing)
+    for start in range(0, len(missing), BLOCK):
+        part = missing[start : start + BLOCK]
+        batch = [next(texts) for _ in part]
+        held.add(digests[part], encoder.encode(batch))
+        progress.advance(len(part))
+    progress.finish()
+    return len(missing)
+
+
+def iter_blocks(held: EncodedTexts, digests: NDArray[np.void]) -> Iterator[Vectors]:
+    """Yield the vectors of all digests in order, (b, d) at a time."""
+    for start in range(0, len(digests), BLOCK):
+        yield held.gather(digests[start : start + BLOCK])

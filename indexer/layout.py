@@ -1,0 +1,115 @@
+"""Every file name of an index folder, in one place."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FORMAT_VERSION = 1
+KIND = "twindex-index"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLayout:
+    """The folder that `twindex index` writes."""
+
+    root: Path
+
+    @property
+    def current(self) -> Path:
+        """The file that names the live generation."""
+        return self.root / "CURRENT"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that is writing."""
+        return self.root / "LOCK"
+
+    @property
+    def workshop(self) -> Path:
+        """What a build keeps between runs: compiled encoders and encoded blocks, by encoder."""
+        return self.root / "encoded"
+
+    def generation(self, name: str) -> "GenerationLayout":
+        """Return the layout of one generation."""
+        return GenerationLayout(self.root / name)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationLayout:
+    """One complete, never changed state of an index."""
+
+    root: Path
+
+    @property
+    def manifest(self) -> Path:
+        """Inputs and fingerprints."""
+        return self.root / "manifest.json"
+
+    @property
+    def checks(self) -> Path:
+        """Sizes, checksums, counts and findings of the build."""
+        return self.root / "checks.json"
+
+    @property
+    def cost(self) -> Path:
+        """What building took."""
+        return self.root / "cost.json"
+
+    @property
+    def documents(self) -> Path:
+        """The SQLite database of documents and passages."""
+        return self.root / "documents.sqlite"
+
+    @property
+    def judgements(self) -> Path:
+        """Queries and qrels of the collection."""
+        return self.root / "judgements"
+
+    @property
+    def lexical(self) -> Path:
+        """The Whoosh index."""
+        return self.root / "lexical"
+
+    def retriever(self, name: str) -> "RetrieverLayout":
+        """Return the layout of one vector retriever."""
+        return RetrieverLayout(self.root / name)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverLayout:
+    """What one vector retriever keeps."""
+
+    root: Path
+
+    @property
+    def vectors(self) -> Path:
+        """The FAISS index."""
+        return self.root / "vectors.faiss"
+
+    @property
+    def whitening(self) -> Path:
+        """The whitening, where there is one."""
+        return self.root / "whitening.npz"
+
+    @property
+    def encoder(self) -> Path:
+        """What encoding queries needs."""
+        return self.root / "encoder"
+
+
+def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - any JSON value
+    """Write JSON durably: aside, fsync, replace; keys sorted so that equal values give equal bytes."""
+    text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file durably: aside, fsync, replace."""
+    aside = path.with_name(path.name + ".part")
+    with aside.open("w", encoding="utf-8", newline="\n") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    aside.replace(path)

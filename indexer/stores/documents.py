@@ -1,0 +1,255 @@
+"""The document store: documents, passages and the distinct texts that are encoded. The only importer of sqlite3.
+
+A *row* is the number of a distinct passage text, from 0: the same row in every vector store of the index.
+Equal texts share a row, so they are encoded once and always score alike.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.document import Document, Passage
+from corpora.errors import DuplicateIdError
+from indexer.errors import DamagedIndexError
+
+_SCHEMA = """
+CREATE TABLE documents (
+    number INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL,
+    metadata TEXT NOT NULL, source TEXT NOT NULL);
+CREATE TABLE texts (row INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT);
+CREATE TABLE passages (
+    document INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
+    row INTEGER NOT NULL, PRIMARY KEY (document, number)) WITHOUT ROWID;
+"""
+_BATCH = 2000
+
+
+class Located(NamedTuple):
+    """Where a row occurs: a document's number and id, and the passage's number in it."""
+
+    row: int
+    document: int
+    doc_id: str
+    passage: int
+
+
+class StoredDocument(NamedTuple):
+    """A document as it is shown, with the character span of one of its passages."""
+
+    document: Document
+    start: int
+    stop: int
+
+    @property
+    def passage(self) -> str:
+        """The passage's text."""
+        return self.document.searchable_text[self.start : self.stop]
+
+
+def text_digest(text: str) -> bytes:
+    """Return the 16-byte digest by which equal texts are known."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class DocumentWriter:
+    """Stages a collection in a new database; `close` makes it durable."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the database at a path that must not exist."""
+        self._path = path
+        self._connection = sqlite3.connect(path)
+        # The file is staged aside and thrown away after a crash: durability comes from the fsync on publishing.
+        self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
+        self._rows: dict[bytes, int] = {}
+        self._fingerprint = hashlib.sha256()
+        self._documents = 0
+
+    def add(self, documents: Sequence[tuple[Document, Sequence[Passage]]]) -> None:
+        """Add documents with their passages.
+
+        Raises
+        ------
+        DuplicateIdError
+            If an id occurs a second time.
+        """
+        records, passages, texts = [], [], []
+        for document, windows in documents:
+            number = self._documents
+            self._documents += 1
+            metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
+            records.append((number, document.doc_id, document.title, document.text, metadata, document.source))
+            content = "\x1f".join((document.doc_id, document.title, document.text, metadata)) + "\x1e"
+            self._fingerprint.update(content.encode("utf-8", "surrogatepass"))
+            whole = document.searchable_text
+            for window in windows:
+                digest = text_digest(window.text)
+                row = self._rows.get(digest)
+                if row is None:
+                    row = self._rows[digest] = len(self._rows)
+                    # A text is kept apart only where it is not simply a slice of its document.
+                    own = None if window.text == whole[window.start : window.end] else window.text
+                    texts.append((row, digest, own))
+                passages.append((number, window.number, window.start, window.end, row))
+        try:
+            self._connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", records)
+        except sqlite3.IntegrityError as error:
+            raise DuplicateIdError(self._name_duplicate([record[1] for record in records])) from error
+        self._connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
+        self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", passages)
+
+    def _name_duplicate(self, ids: Sequence[str]) -> str:
+        seen: set[str] = set()
+        for doc_id in ids:
+            stored = self._connection.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+            if doc_id in seen or stored:
+                return f"the id {doc_id!r} occurs twice in the collection; ids must differ (--duplicates first|last)"
+            seen.add(doc_id)
+        return "an id occurs twice in the collection; ids must differ (--duplicates first|last)"
+
+    def close(self) -> str:
+        """Finish the database and return the collection's fingerprint: a digest of all it was given, in order."""
+        with closing(self._connection) as connection:
+            connection.execute("CREATE INDEX passages_by_row ON passages (row)")
+            connection.commit()
+        return self._fingerprint.hexdigest()
+
+
+class DocumentStore:
+    """Reads a finished database; never writes to it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a database read-only.
+
+        Raises
+        ------
+        DamagedIndexError
+            If there is no readable database.
+        """
+        self._path = path
+        try:
+            # immutable: a published generation never changes, so no lock is taken and no journal looked for.
+            uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self.documents = self._count("documents")
+            self.passages = self._count("passages")
+            self.texts = self._count("texts")
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def _count(self, table: str) -> int:
+        return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+
+    def _damaged(self, error: Exception) -> DamagedIndexError:
+        state = "is damaged" if self._path.exists() else "is missing"
+        return DamagedIndexError(f"{self._path.name} {state} ({error}); run: twindex check, then index again")
+
+    def _query(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[object, ...]]:
+        try:
+            yield from self._connection.execute(sql, values)
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+    def iter_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
+        """Yield the distinct passage texts in order of row; only the given ascending rows where there are some."""
+        sql = """
+            SELECT t.row, t.text, d.title, d.text, p.start, p.stop FROM texts t
+            JOIN passages p ON p.row = t.row JOIN documents d ON d.number = p.document
+            WHERE t.row BETWEEN ? AND ? GROUP BY t.row HAVING p.document = min(p.document) ORDER BY t.row"""
+        wanted = None if rows is None else set(rows.tolist())
+        for low in range(0, self.texts, _BATCH):
+            for row, own, title, text, start, stop in self._query(sql, (low, low + _BATCH - 1)):
+                if wanted is None or row in wanted:
+                    whole = Document("", str(text), str(title)).searchable_text
+                    yield str(own) if own is not None else whole[start:stop]  # type: ignore[misc]
+
+    def digests(self) -> NDArray[np.void]:
+        """Return the (texts,) 16-byte digests in order of row."""
+        joined = b"".join(digest for (digest,) in self._query("SELECT digest FROM texts ORDER BY row"))  # type: ignore[misc]
+        return np.frombuffer(joined, dtype="V16")
+
+    def iter_documents(self) -> Iterator[Document]:
+        """Yield all documents in the order they were read."""
+        for row in self._query("SELECT doc_id, title, text, metadata, source FROM documents ORDER BY number"):
+            yield _document(row)
+
+    def iter_searchable(self) -> Iterator[str]:
+        """Yield each document's searchable text in the order they were read."""
+        for title, text in self._query("SELECT title, text FROM documents ORDER BY number"):
+            yield Document("", str(text), str(title)).searchable_text
+
+    def locate(self, rows: Iterable[int]) -> list[Located]:
+        """Return every place where the given rows occur."""
+        found: list[Located] = []
+        for chunk in _chunks([int(row) for row in rows]):
+            marks = ",".join("?" * len(chunk))
+            sql = f"""SELECT p.row, p.document, d.doc_id, p.number FROM passages p
+                JOIN documents d ON d.number = p.document WHERE p.row IN ({marks})"""  # noqa: S608 - only marks
+            found += [Located(*row) for row in self._query(sql, chunk)]  # type: ignore[arg-type]
+        return found
+
+    def doc_ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the ids of documents by number."""
+        ids: dict[int, str] = {}
+        for chunk in _chunks([int(number) for number in numbers]):
+            marks = ",".join("?" * len(chunk))
+            sql = f"SELECT number, doc_id FROM documents WHERE number IN ({marks})"  # noqa: S608 - only marks
+            ids.update(self._query(sql, chunk))  # type: ignore[arg-type]
+        return ids
+
+    def fetch(self, doc_id: str, passage: int = 0) -> StoredDocument | None:
+        """Return a document and the span of one of its passages; None where there is no such id."""
+        row = next(
+            self._query(
+                """SELECT d.doc_id, d.title, d.text, d.metadata, d.source, coalesce(p.start, 0), coalesce(p.stop, 0)
+                FROM documents d LEFT JOIN passages p ON p.document = d.number AND p.number = ? WHERE d.doc_id = ?""",
+                (passage, doc_id),
+            ),
+            None,
+        )
+        return None if row is None else StoredDocument(_document(row), int(row[5]), int(row[6]))  # type: ignore[call-overload]
+
+    def select(self, conditions: Sequence[tuple[str, str]]) -> "Selection":
+        """Return which documents carry all the given metadata values, compared as text."""
+        where = " AND ".join(
+            "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND CAST(value AS TEXT) = ?)" for _ in conditions
+        )
+        values = [part for condition in conditions for part in condition]
+        numbers = [number for (number,) in self._query(f"SELECT number FROM documents WHERE {where}", values)]  # noqa: S608
+        documents = np.array(numbers, dtype=np.int64)
+        keep = set(numbers)
+        rows = {row for document, row in self._query("SELECT document, row FROM passages") if document in keep}
+        return Selection(documents, np.array(sorted(rows), dtype=np.int64))  # type: ignore[type-var]
+
+    def metadata_fields(self) -> list[str]:
+        """Return the metadata field names that occur, in order of name."""
+        return [str(key) for (key,) in self._query("SELECT DISTINCT key FROM documents, json_each(metadata) ORDER BY key")]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The documents that a filter lets through: their numbers, and the rows of their passages, ascending."""
+
+    documents: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+def _document(row: tuple[object, ...]) -> Document:
+    doc_id, title, text, metadata, source = (str(value) for value in row[:5])
+    return Document(doc_id, text, title, json.loads(metadata), source)
+
+
+def _chunks(values: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(values), _BATCH):
+        yield values[start : start + _BATCH]
