@@ -69,7 +69,6 @@ class DocumentWriter:
         # The file is staged aside and thrown away after a crash: durability comes from the fsync on publishing.
         self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
         self._rows: dict[bytes, int] = {}
-        self._fingerprint = hashlib.sha256()
         self._documents = 0
 
     def add(self, documents: Sequence[tuple[Document, Sequence[Passage]]]) -> None:
@@ -86,8 +85,6 @@ class DocumentWriter:
             self._documents += 1
             metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
             records.append((number, document.doc_id, document.title, document.text, metadata, document.source))
-            content = "\x1f".join((document.doc_id, document.title, document.text, metadata)) + "\x1e"
-            self._fingerprint.update(content.encode("utf-8", "surrogatepass"))
             whole = document.searchable_text
             for window in windows:
                 digest = text_digest(window.text)
@@ -114,12 +111,11 @@ class DocumentWriter:
             seen.add(doc_id)
         return "an id occurs twice in the collection; ids must differ (--duplicates first|last)"
 
-    def close(self) -> str:
-        """Finish the database and return the collection's fingerprint: a digest of all it was given, in order."""
+    def close(self) -> None:
+        """Finish the database."""
         with closing(self._connection) as connection:
             connection.execute("CREATE INDEX passages_by_row ON passages (row)")
             connection.commit()
-        return self._fingerprint.hexdigest()
 
 
 class DocumentStore:

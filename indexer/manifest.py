@@ -1,0 +1,123 @@
+"""What an index was built from (`manifest.json`: inputs only) and what the build found (`checks.json`)."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from indexer.errors import DamagedIndexError, FormatVersionError
+from indexer.layout import FORMAT_VERSION, KIND, GenerationLayout, write_json
+from indexer.spec import Family, RetrieverSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverRecord:
+    """One retriever of an index: its notation and the fingerprints of what makes its vectors."""
+
+    name: str
+    family: Family
+    options: Mapping[str, str]
+    encoder: str = ""
+    whitening: str = ""
+    factory: str = ""
+    dimension: int = 0
+    model: str = ""
+
+    @property
+    def spec(self) -> RetrieverSpec:
+        """The retriever as it was asked for."""
+        return RetrieverSpec(self.name, self.family, dict(self.options))
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the retriever keeps a vector store."""
+        return self.family not in {Family.BM25, Family.HYBRID}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Inputs of an index. The same input gives the same bytes: no time, no path, no machine is in it."""
+
+    collection: str
+    fingerprint: str
+    documents: int
+    passages: int
+    texts: int
+    window: Mapping[str, int | bool]
+    retrievers: tuple[RetrieverRecord, ...]
+    exclude_same_id: bool = False
+    source_models: Mapping[str, str] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+    kind: str = KIND
+
+    def retriever(self, name: str) -> RetrieverRecord | None:
+        """Return a retriever's record by name, None where there is none."""
+        return next((record for record in self.retrievers if record.name == name), None)
+
+    def save(self, path: Path) -> None:
+        """Write the manifest."""
+        write_json(path, asdict(self))
+
+    @classmethod
+    def load(cls, path: Path) -> "Manifest":
+        """Read a manifest.
+
+        Raises
+        ------
+        DamagedIndexError
+            If it is missing or is no manifest.
+        FormatVersionError
+            If another format version wrote it.
+        """
+        found = load_json(path)
+        version = found.get("format_version")
+        if found.get("kind") != KIND:
+            message = f"{path.name} is not a twindex manifest; index the collection again"
+            raise DamagedIndexError(message)
+        if version != FORMAT_VERSION:
+            message = (
+                f"this index has format version {version}, this twindex reads {FORMAT_VERSION};"
+                " build it anew: twindex index COLLECTION INDEX"
+            )
+            raise FormatVersionError(message)
+        try:
+            records = tuple(
+                RetrieverRecord(**{**record, "family": Family(record["family"])}) for record in found.pop("retrievers")
+            )
+            return cls(retrievers=records, **found)
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"{path.name} is damaged ({error}); run: twindex check, then index again"
+            raise DamagedIndexError(message) from error
+
+
+def load_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object of an index.
+
+    Raises
+    ------
+    DamagedIndexError
+        If the file is missing or does not hold a JSON object.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        state = "is missing" if not path.exists() else "is damaged"
+        message = f"{path.name} {state}; run: twindex check, then index again"
+        raise DamagedIndexError(message) from error
+    if not isinstance(found, dict):
+        message = f"{path.name} is damaged: no JSON object; run: twindex check, then index again"
+        raise DamagedIndexError(message)
+    return found
+
+
+def file_digests(generation: GenerationLayout) -> dict[str, dict[str, int | str]]:
+    """Return size and SHA-256 of every file of a generation but `checks.json`, by relative path."""
+    digests: dict[str, dict[str, int | str]] = {}
+    for path in sorted(generation.root.rglob("*")):
+        if path.is_file() and path != generation.checks:
+            with path.open("rb") as handle:
+                digest = hashlib.file_digest(handle, "sha256").hexdigest()
+            digests[path.relative_to(generation.root).as_posix()] = {"bytes": path.stat().st_size, "sha256": digest}
+    return digests

@@ -1,0 +1,146 @@
+"""An opened index: its stores, encoders and whitenings, each read when it is first needed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indexer.encoder import Encoder
+from indexer.encoders import open_encoder
+from indexer.errors import PortabilityError, SpecError
+from indexer.layout import GenerationLayout, IndexLayout
+from indexer.manifest import Manifest, RetrieverRecord, load_json
+from indexer.publication import current_generation
+from indexer.stores.documents import DocumentStore
+from indexer.stores.lexical import LexicalStore
+from indexer.stores.vector import VectorStore
+from indexer.vectors import Vectors, normalize
+from indexer.whitening import Whitening
+
+
+@dataclass(frozen=True, slots=True)
+class VectorParts:
+    """What answers a dense query: an encoder, perhaps a whitening, and the vectors."""
+
+    encoder: Encoder
+    whitening: Whitening | None
+    store: VectorStore
+
+    def project(self, vectors: Vectors) -> Vectors:
+        """Take encoded (n, d) vectors into the space that the store is searched in."""
+        return vectors if self.whitening is None else normalize(self.whitening.transform(vectors))
+
+
+@dataclass
+class OpenIndex:
+    """One generation of an index, open for reading. It never changes, so it can be shared between threads."""
+
+    root: Path
+    generation: GenerationLayout
+    manifest: Manifest
+    _encoders: dict[str, Encoder] = field(default_factory=dict)
+    _parts: dict[str, VectorParts] = field(default_factory=dict)
+
+    @cached_property
+    def documents(self) -> DocumentStore:
+        """The documents and passages."""
+        return DocumentStore(self.generation.documents)
+
+    @cached_property
+    def checks(self) -> Mapping[str, Any]:
+        """What the build found."""
+        return load_json(self.generation.checks)
+
+    @cached_property
+    def cost(self) -> Mapping[str, Any]:
+        """What the build took."""
+        return load_json(self.generation.cost)
+
+    def record(self, name: str) -> RetrieverRecord:
+        """Return a retriever's record.
+
+        Raises
+        ------
+        SpecError
+            If the index holds no retriever of that name.
+        """
+        record = self.manifest.retriever(name)
+        if record is None:
+            held = ", ".join(record.name for record in self.manifest.retrievers)
+            message = f"this index holds no retriever {name!r}; it holds: {held}"
+            raise SpecError(message)
+        return record
+
+    def lexical(self, name: str) -> LexicalStore:
+        """Open the lexical store with the parameters of one retriever."""
+        spec = self.record(name).spec
+        parameters = {key: float(spec.get(key)) for key in ("k1", "b") if spec.get(key)}
+        return LexicalStore.open(self.generation.lexical, **parameters)
+
+    def vectors(self, name: str) -> VectorParts:
+        """Open the vector side of one retriever; encoders that several of them share are opened once.
+
+        Raises
+        ------
+        PortabilityError
+            If the encoder or whitening in the folder is not the one the vectors were made with.
+        """
+        if name not in self._parts:
+            self._parts[name] = self._open_vectors(self.record(name))
+        return self._parts[name]
+
+    def _open_vectors(self, record: RetrieverRecord) -> VectorParts:
+        layout = self.generation.retriever(record.name)
+        encoder = self._encoders.get(record.encoder)
+        if encoder is None:
+            encoder = open_encoder(layout.encoder)
+            if encoder.fingerprint != record.encoder:
+                message = (
+                    f"the encoder in {record.name}/encoder is not the one that made its vectors"
+                    f" (fingerprint {encoder.fingerprint[:12]}, expected {record.encoder[:12]}): vectors of one model,"
+                    " layer or precision mean nothing in another's space, even at the same dimension; index again"
+                )
+                raise PortabilityError(message)
+            self._encoders[record.encoder] = encoder
+        whitening = Whitening.load(layout.whitening) if record.whitening else None
+        if whitening is not None and whitening.fingerprint != record.whitening:
+            message = f"the whitening of {record.name} is not the one that made its vectors; index again"
+            raise PortabilityError(message)
+        store = VectorStore.open(layout.vectors)
+        if store.dimension != record.dimension or store.size != self.manifest.texts:
+            message = (
+                f"{record.name}/vectors.faiss holds {store.size} vectors of {store.dimension} dimensions, the manifest"
+                f" says {self.manifest.texts} of {record.dimension}; run: twindex check, then index again"
+            )
+            raise PortabilityError(message)
+        return VectorParts(encoder, whitening, store)
+
+    def close(self) -> None:
+        """Close the database, if it was opened."""
+        if "documents" in self.__dict__:
+            self.documents.close()
+
+
+def open_index(path: Path | str) -> OpenIndex:
+    """Open the live generation of an index folder.
+
+    Raises
+    ------
+    NotAnIndexError
+        If the folder holds no published index.
+    DamagedIndexError, FormatVersionError
+        If it cannot be read.
+    """
+    root = Path(path)
+    generation = current_generation(IndexLayout(root))
+    return OpenIndex(root, generation, Manifest.load(generation.manifest))
+
+
+def sample_rows(size: int, most: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return at most `most` distinct row numbers below `size`, ascending."""
+    if size <= most:
+        return np.arange(size, dtype=np.int64)
+    return np.sort(rng.choice(size, most, replace=False)).astype(np.int64)
