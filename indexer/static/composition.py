@@ -38,7 +38,8 @@ class NgramComposition:
     """fastText's: the mean of the vectors of a word's character n-grams, found by hash in a bucket table.
 
     Bojanowski et al., "Enriching word vectors with subword information", TACL 5, 2017. `table` is
-    (buckets, d) float32; n-grams have `shortest` to `longest` characters, with `<` and `>` at the word's ends.
+    (buckets, d) float32; n-grams have `shortest` to `longest` characters, `<` and `>`
+    marking the word's ends.
     """
 
     table: Vectors

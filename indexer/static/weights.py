@@ -27,7 +27,7 @@ class Weighting(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordStatistics:
-    """Counts of V words over a corpus, the most frequent word first (ties by the word).
+    """Counts of V words over a corpus, the most frequent word first.
 
     Attributes
     ----------
@@ -135,8 +135,8 @@ class WordCounter:
             self._counts = np.insert(self._counts, at[new], added, axis=1)
 
     def _order(self) -> NDArray[np.int64]:
-        """Return places by occurrences, descending, then by word."""
-        return np.lexsort((self._words.astype(str), -self._counts[1]))
+        """Return places by occurrences, descending; equal counts by hash, which is the arrays' order."""
+        return np.argsort(-self._counts[1], kind="stable")
 
     def _keep(self, places: NDArray[np.int64]) -> None:
         self._n_dropped += len(self._words) - len(places)
