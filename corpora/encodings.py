@@ -72,9 +72,9 @@ def decode_guessed(data: bytes, encoding: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text with surrogate pairs joined and lone surrogates replaced by U+FFFD.
+    r"""Return the text with surrogate pairs joined and lone surrogates replaced by U+FFFD.
 
-    JSON may hold half a pair (`"\\ud83e"`); it can be neither stored, printed nor hashed as UTF-8.
+    JSON may hold half a pair (`"\ud83e"`); it can be neither stored, printed nor hashed as UTF-8.
     """
     if text.isascii():
         return text

@@ -21,11 +21,12 @@ class Limits:
         A `.json` file, which is parsed whole (a `.jsonl` file has no bound: it is streamed).
     text_bytes
         A `.txt`, `.md` or `.rst` file.
-    html_bytes
-        A `.html` file.
-    pdf_bytes, pdf_pages, pdf_seconds, pdf_memory_bytes
-        A `.pdf` file: its size, the pages read, the wall time and the address space of the process
-        that parses it (the last where the system has such limits).
+    html_bytes, html_seconds
+        A `.html` file, and the wall time of its parsing: a parser of nested markup can take quadratic time.
+    pdf_bytes, pdf_pages, pdf_seconds
+        A `.pdf` file: its size, the pages read, the wall time of its parsing.
+    parser_memory_bytes
+        Address space of the process that parses HTML and PDF, where the system has such limits.
     inflated_bytes, inflated_ratio
         A `.gz` file may grow past `inflated_bytes` only while it has grown by less than the ratio; what a
         column of a Parquet file declares is held to the same.
@@ -37,10 +38,11 @@ class Limits:
     json_bytes: int = 512 * MEBIBYTE
     text_bytes: int = 64 * MEBIBYTE
     html_bytes: int = 32 * MEBIBYTE
+    html_seconds: float = 10.0
     pdf_bytes: int = 256 * MEBIBYTE
     pdf_pages: int = 5000
     pdf_seconds: float = 60.0
-    pdf_memory_bytes: int = 2048 * MEBIBYTE
+    parser_memory_bytes: int = 2048 * MEBIBYTE
     inflated_bytes: int = 64 * MEBIBYTE
     inflated_ratio: float = 200.0
     header_bytes: int = 8192

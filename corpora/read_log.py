@@ -73,6 +73,10 @@ class ReadLog:
         if self.strict:
             message = f"{example}: {reason}; leave out --strict to skip what cannot be read"
             raise UnreadableFileError(message)
+        self.pass_over(reason, example)
+
+    def pass_over(self, reason: str, example: str) -> None:
+        """Count one file that is left out by rule, not because it is bad: strict mode does not mind."""
         self._counts[reason] = self._counts.get(reason, 0) + 1
         examples = self._examples.setdefault(reason, [])
         if len(examples) < EXAMPLES:

@@ -33,7 +33,7 @@ def grade(similarity: float) -> int:
     return max(0, rating - 2)
 
 
-def open_lee(log: ReadLog | None = None) -> Collection:
+def open_lee() -> Collection:
     """Open the Lee collection.
 
     Raises
@@ -41,7 +41,6 @@ def open_lee(log: ReadLog | None = None) -> Collection:
     CollectionNotFoundError
         If gensim's test data is not installed.
     """
-    del log
     folder = _data_folder()
     texts = _read_texts(folder / _TEXTS)
     similarities = _read_similarities(folder / _SIMILARITIES, len(texts))

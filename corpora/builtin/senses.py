@@ -10,7 +10,7 @@ from corpora.read_log import ReadLog
 from corpora.readers.beir import is_beir, open_beir
 
 
-def open_senses(log: ReadLog | None = None) -> Collection:
+def open_senses() -> Collection:
     """Open the senses collection.
 
     Raises
@@ -22,5 +22,5 @@ def open_senses(log: ReadLog | None = None) -> Collection:
     if not is_beir(folder):
         message = f"the senses collection is not where it belongs ({folder}); install twindex again"
         raise CollectionNotFoundError(message)
-    collection = open_beir(folder, DEFAULT_OPTIONS, log or ReadLog())
+    collection = open_beir(folder, DEFAULT_OPTIONS, ReadLog())
     return replace(collection, name="senses", source="built-in")

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from corpora.document import Document
@@ -69,19 +70,19 @@ def choose_fields(
     title = options.title_field or _named_like(by_lower, TITLE_NAMES)
     text = options.text_fields
     if not text:
-        name = _named_like(by_lower, TEXT_NAMES) or _longest_text(found, {doc_id, title})
-        if name is None and title is None:
+        likely = _named_like(by_lower, TEXT_NAMES) or _longest_text(found, {doc_id, title})
+        if likely is None and title is None:
             message = (
                 f"{where}: no field of {_listed(found)} holds text (looked for {', '.join(TEXT_NAMES[:5])}, "
                 "...); name it with --text-field"
             )
             raise UnreadableFileError(message)
-        text = (name,) if name else ()
+        text = (likely,) if likely else ()
     fields = Fields(doc_id, None if title in text else title, text, options.metadata_fields)
     if _is_guess(fields, options):
         log.announce(
-            f"{where}: id = {doc_id or 'line number'}, title = {fields.title or 'none'}, "
-            f"text = {' + '.join(text) or 'none'} (guessed; --id-field, --title-field and --text-field decide)"
+            f"{where}: id = {doc_id or 'file and line'}, title = {fields.title or 'none'}, "
+            f"text = {' + '.join(text) or 'none'} (guessed; --id-field, --title-field, --text-field decide)"
         )
     return fields
 
@@ -123,10 +124,10 @@ def _is_guess(fields: Fields, options: ReadOptions) -> bool:
 def to_document(record: Mapping[str, Any], fields: Fields, where: str, log: ReadLog) -> Document | None:
     """Return a record as a document, or None if it was skipped (and logged).
 
-    `where` is `file:line`; without an id field it also gives the id.
+    `where` is `path:line`; without an id field the id is `name:line`, the name that of the file.
     """
     if fields.doc_id is None:
-        doc_id: str | None = where.rpartition(":")[2]
+        doc_id: str | None = Path(where).name
     else:
         doc_id = as_id(record.get(fields.doc_id))
         if doc_id is None:
@@ -164,7 +165,7 @@ def as_text(value: object) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "\n".join(value)
-    return _as_json(value)
+    return _as_json(value) if isinstance(value, list | dict) else str(value)
 
 
 def _metadata(record: Mapping[str, Any], fields: Fields) -> dict[str, Value]:
@@ -195,7 +196,7 @@ def plain_value(value: object) -> Value:
         return value if abs(value) < 2**63 else str(value) if abs(value) < 10**300 else None
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return _as_json(value)
+    return _as_json(value) if isinstance(value, list | dict) else str(value)
 
 
 def _as_json(value: object) -> str:

@@ -140,7 +140,7 @@ def _encoded_lines(
         text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
         read_line = partial(text.readline, limit + 1)
         try:
-            for number, line in enumerate(iter(read_line, ""), 1):  # noqa: B007
+            for number, line in enumerate(iter(read_line, ""), 1):
                 if len(line) > limit:
                     while not line.endswith("\n") and line:
                         line = text.readline(limit)  # noqa: PLW2901
