@@ -154,6 +154,6 @@ def _spooled(stream: BinaryIO) -> Path:
 def _not_found(name: str) -> str:
     built_in = " or ".join(BUILTIN)
     return (
-        f"no file or folder {name[:200]!r}, and no built-in collection of this name ({built_in}); expected one "
-        f"of these, or {PREFIX}ID for a collection of ir_datasets (needs the network)"
+        f"no file or folder {name[:200]!r}, and no built-in collection of this name ({built_in}); expected "
+        f"one of these, or {PREFIX}ID for a collection of ir_datasets (needs the network)"
     )

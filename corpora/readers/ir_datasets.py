@@ -112,6 +112,8 @@ def _fetched(name: str, iterate: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:160]
-        message = f"{PREFIX}{name} could not be fetched ({type(error).__name__}: {reason}); "
+        message = (
+            f"{PREFIX}{name} could not be fetched ({type(error).__name__}: {reason}); "
             "it needs the network, once"
+        )
         raise CollectionNotFoundError(message) from error
