@@ -7,6 +7,9 @@ from corpora.errors import UnreadableFileError
 #: Examples kept of each reason.
 EXAMPLES = 5
 
+#: Announcements shown in a summary.
+NOTES = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -38,7 +41,9 @@ class ReadSummary:
         for skipped in self.skipped:
             more = ", ..." if skipped.count > len(skipped.examples) else ""
             lines.append(f"skipped {skipped.count:,}: {skipped.reason} ({', '.join(skipped.examples)}{more})")
-        return [*lines, *self.notes]
+        shown = self.notes[:NOTES]
+        more = [f"... and {len(self.notes) - NOTES:,} more notes"] if len(self.notes) > NOTES else []
+        return [*lines, *shown, *more]
 
 
 @dataclass(slots=True)
