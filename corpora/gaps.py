@@ -1,7 +1,8 @@
 """Where queries, judgements and documents do not fit together: counted and named, never a surprise later."""
 
 from collections.abc import Collection as Many
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from corpora.judgements import Qrels, Query
@@ -66,7 +67,7 @@ def judged_documents(qrels: Mapping[str, Qrels]) -> set[str]:
     return {doc_id for split in qrels.values() for judged in split.values() for doc_id in judged}
 
 
-def find_gaps(queries: Mapping[str, Query], qrels: Qrels, unknown_documents: Set[str]) -> Gaps:
+def find_gaps(queries: Mapping[str, Query], qrels: Qrels, unknown_documents: AbstractSet[str]) -> Gaps:
     """Return the gaps of one split.
 
     Parameters

@@ -42,8 +42,8 @@ class ReadSummary:
             more = ", ..." if skipped.count > len(skipped.examples) else ""
             lines.append(f"skipped {skipped.count:,}: {skipped.reason} ({', '.join(skipped.examples)}{more})")
         shown = self.notes[:NOTES]
-        more = [f"... and {len(self.notes) - NOTES:,} more notes"] if len(self.notes) > NOTES else []
-        return [*lines, *shown, *more]
+        unshown = [f"... and {len(self.notes) - NOTES:,} more notes"] if len(self.notes) > NOTES else []
+        return [*lines, *shown, *unshown]
 
 
 @dataclass(slots=True)
