@@ -49,7 +49,11 @@ class EncodedTexts:
     def _sort(self) -> None:
         # Void arrays cannot be ordered; big-endian halves give the order of the bytes.
         order = np.argsort(_keys(self._digests), order=("high", "low"), kind="stable")
-        self._digests, self._blocks, self._places = self._digests[order], self._blocks[order], self._places[order]
+        self._digests, self._blocks, self._places = (
+            self._digests[order],
+            self._blocks[order],
+            self._places[order],
+        )
         self._sorted = _keys(self._digests)
 
     def _read(self, path: Path) -> tuple[NDArray[np.void], Vectors] | None:
@@ -71,7 +75,9 @@ class EncodedTexts:
 
     def add(self, digests: NDArray[np.void], vectors: Vectors) -> None:
         """Keep the vectors of some texts, durably, as one block."""
-        number = 1 + max((int(path.stem.split("-")[1]) for path in self._folder.glob("block-*.npz")), default=0)
+        number = 1 + max(
+            (int(path.stem.split("-")[1]) for path in self._folder.glob("block-*.npz")), default=0
+        )
         path = self._folder / f"block-{number:06d}.npz"
         aside = path.with_suffix(".part")
         with aside.open("wb") as handle:
@@ -121,7 +127,12 @@ def _keys(digests: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def encode_missing(
-    held: EncodedTexts, encoder: Encoder, documents: DocumentStore, rows: NDArray[np.int64], progress: Progress, task: str
+    held: EncodedTexts,
+    encoder: Encoder,
+    documents: DocumentStore,
+    rows: NDArray[np.int64],
+    progress: Progress,
+    task: str,
 ) -> int:
     """Encode those of the given ascending rows that are not held yet, block by block; return how many there were."""
     digests = documents.digests()

@@ -84,7 +84,8 @@ class Manifest:
             raise FormatVersionError(message)
         try:
             records = tuple(
-                RetrieverRecord(**{**record, "family": Family(record["family"])}) for record in found.pop("retrievers")
+                RetrieverRecord(**{**record, "family": Family(record["family"])})
+                for record in found.pop("retrievers")
             )
             return cls(retrievers=records, **found)
         except (KeyError, TypeError, ValueError) as error:
@@ -119,5 +120,8 @@ def file_digests(generation: GenerationLayout) -> dict[str, dict[str, int | str]
         if path.is_file() and path != generation.checks:
             with path.open("rb") as handle:
                 digest = hashlib.file_digest(handle, "sha256").hexdigest()
-            digests[path.relative_to(generation.root).as_posix()] = {"bytes": path.stat().st_size, "sha256": digest}
+            digests[path.relative_to(generation.root).as_posix()] = {
+                "bytes": path.stat().st_size,
+                "sha256": digest,
+            }
     return digests

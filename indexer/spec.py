@@ -121,7 +121,9 @@ def parse_retriever(notation: str) -> RetrieverSpec:
     options = {**preset, **_parse_options(tail, family, notation)}
     name = given_name.strip() if equals else _default_name(encoder, tail)
     if not _NAME.fullmatch(name):
-        message = f"a retriever's name is letters, digits and ._+-, at most 64; found {name!r} in {notation!r}"
+        message = (
+            f"a retriever's name is letters, digits and ._+-, at most 64; found {name!r} in {notation!r}"
+        )
         raise SpecError(message)
     return RetrieverSpec(name, family, options)
 
@@ -174,8 +176,19 @@ def _default_name(encoder: str, tail: str) -> str:
     return "-".join(part for part in parts if part)[:64]
 
 
-def parse_retrievers(notations: str | Iterable[str], defaults: Mapping[str, str] | None = None) -> list[RetrieverSpec]:
+def parse_retrievers(
+    notations: str | Iterable[str], defaults: Mapping[str, str] | None = None, *, whitening: str = ""
+) -> list[RetrieverSpec]:
     """Parse a comma-separated list (or several of them) of retrievers, in order, with defaults filled in.
+
+    Parameters
+    ----------
+    notations
+        Retrievers in the notation above.
+    defaults
+        Option -> value, for every retriever that takes the option and does not set it.
+    whitening
+        What the preset `whitened` uses instead of `auto`.
 
     Raises
     ------
@@ -192,6 +205,13 @@ def parse_retrievers(notations: str | Iterable[str], defaults: Mapping[str, str]
         else:
             items.append(part)
     specs = [parse_retriever(item).with_defaults(defaults or {}) for item in items]
+    if whitening:
+        specs = [
+            replace(spec, options={**spec.options, "whitening": whitening})
+            if _preset(item) == "whitened"
+            else spec
+            for spec, item in zip(specs, items, strict=True)
+        ]
     names = [spec.name for spec in specs]
     if not specs:
         message = f"no retriever was asked for; for instance: {DEFAULT_RETRIEVERS}"
@@ -204,6 +224,11 @@ def parse_retrievers(notations: str | Iterable[str], defaults: Mapping[str, str]
         if spec.family is Family.HYBRID:
             _check_members(spec, specs)
     return specs
+
+
+def _preset(item: str) -> str:
+    head = item.partition(":")[0]
+    return head.rpartition("=")[2].strip().lower()
 
 
 def _check_members(spec: RetrieverSpec, specs: list[RetrieverSpec]) -> None:

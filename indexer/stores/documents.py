@@ -84,7 +84,9 @@ class DocumentWriter:
             number = self._documents
             self._documents += 1
             metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
-            records.append((number, document.doc_id, document.title, document.text, metadata, document.source))
+            records.append(
+                (number, document.doc_id, document.title, document.text, metadata, document.source)
+            )
             whole = document.searchable_text
             for window in windows:
                 digest = text_digest(window.text)
@@ -105,7 +107,9 @@ class DocumentWriter:
     def _name_duplicate(self, ids: Sequence[str]) -> str:
         seen: set[str] = set()
         for doc_id in ids:
-            stored = self._connection.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+            stored = self._connection.execute(
+                "SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)
+            ).fetchone()
             if doc_id in seen or stored:
                 return f"the id {doc_id!r} occurs twice in the collection; ids must differ (--duplicates first|last)"
             seen.add(doc_id)
@@ -219,18 +223,24 @@ class DocumentStore:
     def select(self, conditions: Sequence[tuple[str, str]]) -> "Selection":
         """Return which documents carry all the given metadata values, compared as text."""
         where = " AND ".join(
-            "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND CAST(value AS TEXT) = ?)" for _ in conditions
+            "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND CAST(value AS TEXT) = ?)"
+            for _ in conditions
         )
         values = [part for condition in conditions for part in condition]
         numbers = [number for (number,) in self._query(f"SELECT number FROM documents WHERE {where}", values)]  # noqa: S608
         documents = np.array(numbers, dtype=np.int64)
         keep = set(numbers)
-        rows = {row for document, row in self._query("SELECT document, row FROM passages") if document in keep}
+        rows = {
+            row for document, row in self._query("SELECT document, row FROM passages") if document in keep
+        }
         return Selection(documents, np.array(sorted(rows), dtype=np.int64))  # type: ignore[type-var]
 
     def metadata_fields(self) -> list[str]:
         """Return the metadata field names that occur, in order of name."""
-        return [str(key) for (key,) in self._query("SELECT DISTINCT key FROM documents, json_each(metadata) ORDER BY key")]
+        return [
+            str(key)
+            for (key,) in self._query("SELECT DISTINCT key FROM documents, json_each(metadata) ORDER BY key")
+        ]
 
 
 @dataclass(frozen=True, slots=True)

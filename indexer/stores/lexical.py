@@ -111,7 +111,9 @@ def _stem(word: str) -> str:
 @lru_cache(maxsize=200_000)
 def _terms_of(word: str) -> tuple[str, ...]:
     folded = unicodedata.normalize("NFKD", word.casefold())
-    folded = "".join(character for character in folded if not unicodedata.combining(character)).replace("’", "'")
+    folded = "".join(character for character in folded if not unicodedata.combining(character)).replace(
+        "’", "'"
+    )
     if _IDEOGRAPHS.search(folded):
         # Scripts without spaces: single characters and pairs, so that a part of a run is found.
         return (*folded, *(folded[i : i + 2] for i in range(len(folded) - 1)))
@@ -194,7 +196,9 @@ class LexicalStore:
             try:
                 found = self.searcher.search(query, limit=limit, filter=chosen).top_n
             except Exception as error:
-                message = f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
+                message = (
+                    f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
+                )
                 raise DamagedIndexError(message) from error
             exhausted = len(found) < limit
             if exhausted or found[-1][0] < found[k - 1][0]:

@@ -29,7 +29,14 @@ class VectorStore:
         return int(self.index.d)
 
     @classmethod
-    def build(cls, blocks: Iterable[Vectors], dimension: int, *, factory: str = "Flat", training: Vectors | None = None) -> "VectorStore":
+    def build(
+        cls,
+        blocks: Iterable[Vectors],
+        dimension: int,
+        *,
+        factory: str = "Flat",
+        training: Vectors | None = None,
+    ) -> "VectorStore":
         """Build a store from blocks of (b, d) vectors.
 
         Parameters
@@ -61,7 +68,9 @@ class VectorStore:
             raise FactoryError(message) from error
         return cls(index)
 
-    def search(self, queries: Vectors, k: int, *, allowed: NDArray[np.int64] | None = None) -> tuple[Vectors, NDArray[np.int64]]:
+    def search(
+        self, queries: Vectors, k: int, *, allowed: NDArray[np.int64] | None = None
+    ) -> tuple[Vectors, NDArray[np.int64]]:
         """Return the k best rows of each query.
 
         Parameters

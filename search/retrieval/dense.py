@@ -63,7 +63,9 @@ class DenseRetriever:
                 return cut(best, depth)
             fetch *= 2
 
-    def _best_passages(self, scores: Vectors, rows: np.ndarray, chosen: set[int] | None) -> list[ScoredDocument]:
+    def _best_passages(
+        self, scores: Vectors, rows: np.ndarray, chosen: set[int] | None
+    ) -> list[ScoredDocument]:
         found = {int(row): _clipped(score) for row, score in zip(rows, scores, strict=True) if row >= 0}
         best: dict[int, ScoredDocument] = {}
         for place in self.documents.locate(found):

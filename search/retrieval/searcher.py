@@ -1,7 +1,7 @@
 """The searcher: opens an index and runs its retrievers side by side."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from corpora.judgements import Query
@@ -44,6 +44,11 @@ class Comparison:
 
     query: str
     answers: Mapping[str, Answer]
+
+    def first(self, k: int) -> "Comparison":
+        """Return the same answers, cut to their first k hits."""
+        answers = {name: replace(answer, hits=answer.hits[:k]) for name, answer in self.answers.items()}
+        return Comparison(self.query, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,12 @@ class Searcher:
         return self.index.documents.select(pairs)
 
     def search(
-        self, query: str, k: int = 10, *, selection: Selection | None = None, exclude: frozenset[str] = frozenset()
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        selection: Selection | None = None,
+        exclude: frozenset[str] = frozenset(),
     ) -> Comparison:
         """Answer one query with every retriever.
 
@@ -174,7 +184,9 @@ class Searcher:
         costs: dict[str, dict[str, QueryCost]] = {name: {} for name in self.retrievers}
         told.start("searching", len(asked), "queries")
         for query in asked:
-            for name, retrieved in self._retrieve(query.text, depth + exclude_same_id, None, evaluating=True).items():
+            for name, retrieved in self._retrieve(
+                query.text, depth + exclude_same_id, None, evaluating=True
+            ).items():
                 kept: Ranking = [
                     document
                     for document in retrieved.ranking
@@ -199,7 +211,9 @@ class Searcher:
         for name, retriever in self.retrievers.items():
             if not isinstance(retriever, HybridRetriever):
                 needed[name] = (retriever, max(depth, needed.get(name, (retriever, 0))[1]))
-        plain = {name: one.retrieve(query, reach, selection=selection) for name, (one, reach) in needed.items()}
+        plain = {
+            name: one.retrieve(query, reach, selection=selection) for name, (one, reach) in needed.items()
+        }
         found = {}
         for name, retriever in self.retrievers.items():
             if isinstance(retriever, HybridRetriever):
@@ -215,7 +229,12 @@ class Searcher:
         if stored is None:
             return Hit(document.doc_id, document.score, rank, "", "")
         return Hit(
-            document.doc_id, document.score, rank, stored.document.title, stored.passage, stored.document.source
+            document.doc_id,
+            document.score,
+            rank,
+            stored.document.title,
+            stored.passage,
+            stored.document.source,
         )
 
     def coverage(self, name: str, query: str) -> Coverage | None:
@@ -242,27 +261,37 @@ class Searcher:
         return generation.retriever(retriever.name).vectors.stat().st_size / texts
 
 
-def _make(index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
+def _make(
+    index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors
+) -> Retriever:
     if record.name not in made:
         maker = _MAKERS.get(record.family, _dense)
         made[record.name] = maker(index, record, made, shared)
     return made[record.name]
 
 
-def _lexical(index: OpenIndex, record: RetrieverRecord, _made: dict[str, Retriever], _shared: QueryVectors) -> Retriever:
+def _lexical(
+    index: OpenIndex, record: RetrieverRecord, _made: dict[str, Retriever], _shared: QueryVectors
+) -> Retriever:
     return LexicalRetriever(record.name, index.lexical(record.name), index.documents)
 
 
-def _dense(index: OpenIndex, record: RetrieverRecord, _made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
+def _dense(
+    index: OpenIndex, record: RetrieverRecord, _made: dict[str, Retriever], shared: QueryVectors
+) -> Retriever:
     return DenseRetriever(record.name, index.vectors(record.name), index.documents, shared)
 
 
-def _hybrid(index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
+def _hybrid(
+    index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors
+) -> Retriever:
     members = tuple(_make(index, index.record(name), made, shared) for name in record.spec.members)
     return HybridRetriever(record.name, members, float(record.spec.get("k") or K))
 
 
-_MAKERS: Mapping[Family, Callable[[OpenIndex, RetrieverRecord, dict[str, Retriever], QueryVectors], Retriever]] = {
+_MAKERS: Mapping[
+    Family, Callable[[OpenIndex, RetrieverRecord, dict[str, Retriever], QueryVectors], Retriever]
+] = {
     Family.BM25: _lexical,
     Family.HYBRID: _hybrid,
 }

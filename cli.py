@@ -1,0 +1,362 @@
+"""The command line: parses, calls, prints. All work is done by corpora, indexer and search."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+app = typer.Typer(
+    name="twindex",
+    help="Search one corpus with static and contextual embeddings side by side, and see what each costs and is worth.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+IndexPath = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder written by `twindex index`.")]
+CollectionName = Annotated[
+    str,
+    typer.Argument(metavar="COLLECTION", help="BEIR folder, folder of files, record file, or built-in name."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Retrievers = Annotated[
+    Optional[list[str]],  # noqa: UP045 - typer reads this form on every Python
+    typer.Option("--retrievers", "-r", help="Which retrievers, comma-separated; default: all of the index."),
+]
+Splits = Annotated[str, typer.Option(help="Which split of the judgements.")]
+
+
+def _out() -> Any:  # noqa: ANN401 - rich is imported when something is printed
+    from rich.console import Console
+
+    # Off a terminal there is no width to keep to: lines are as long as what they say.
+    return Console() if sys.stdout.isatty() else Console(width=160)
+
+
+def _err() -> Any:  # noqa: ANN401
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    # Escapes keep the document whole on terminals of any encoding.
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def _names(retrievers: list[str] | None) -> list[str] | None:
+    return (
+        [name.strip() for item in retrievers for name in item.split(",") if name.strip()]
+        if retrievers
+        else None
+    )
+
+
+@app.command()
+def index(
+    collection: CollectionName,
+    target: IndexPath,
+    retrievers: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--retrievers", "-r", help="Retrievers, comma-separated: [NAME=]ENCODER[:option=value,...]."
+        ),
+    ] = None,
+    static: Annotated[
+        str, typer.Option(help="Word vectors: glove, word2vec, fasttext, or a file.")
+    ] = "glove",
+    model: Annotated[
+        str, typer.Option(help="Contextual model: a folder or hub id; default: all-MiniLM-L6-v2.")
+    ] = "",
+    layer: Annotated[
+        str, typer.Option(help="Layer of the model to read, 0 being its embeddings; default: its output.")
+    ] = "",
+    pooling: Annotated[
+        str, typer.Option(help="mean, cls, max or first-last; default: the model's own.")
+    ] = "",
+    whitening: Annotated[
+        str, typer.Option(help="auto, none, a rank or a shrinkage, for `whitened`.")
+    ] = "auto",
+    precision: Annotated[str, typer.Option(help="int8, bf16 or fp32.")] = "int8",
+    backend: Annotated[str, typer.Option(help="openvino (compiled) or torch (the reference).")] = "openvino",
+    window: Annotated[
+        str, typer.Option(help="Word pieces a passage may have, or off: one passage, cut.")
+    ] = "256",
+    overlap: Annotated[int, typer.Option(help="Word pieces that neighbouring passages share.", min=0)] = 32,
+    factory: Annotated[str, typer.Option(help="FAISS index factory string.")] = "",
+    fit_share: Annotated[
+        float, typer.Option(help="Share of the passages that `fitted` learns from.", min=1e-6, max=1.0)
+    ] = 1.0,
+    limit: Annotated[Optional[int], typer.Option(help="Read only so many documents.", min=1)] = None,  # noqa: UP045
+    encoding: Annotated[str, typer.Option(help="Encoding of text files; default: detected.")] = "",
+    duplicates: Annotated[
+        str, typer.Option(help="What to do with an id that occurs twice: refuse, first or last.")
+    ] = "refuse",
+    strict: Annotated[bool, typer.Option(help="Stop at the first record that cannot be read.")] = False,
+    trust_pickle: Annotated[
+        bool, typer.Option(help="Load word vectors or weights that are pickles (they can run code).")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Index a collection with several retrievers."""
+    from corpora.catalog import open_collection
+    from corpora.options import Duplicates, ReadOptions
+    from corpora.read_log import ReadLog
+    from indexer.build import BuildSettings, build_index
+    from indexer.spec import DEFAULT_RETRIEVERS, parse_retrievers
+    from search.presentation.summaries import build_json, build_lines, cost_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    defaults = {
+        "vectors": static,
+        "model": model,
+        "layer": layer,
+        "pooling": pooling,
+        "precision": precision,
+        "backend": backend,
+        "factory": factory,
+        "share": "" if fit_share == 1.0 else str(fit_share),
+    }
+    specs = parse_retrievers(retrievers or DEFAULT_RETRIEVERS, defaults, whitening=whitening)
+    settings = BuildSettings(tuple(specs), _window(window), overlap, limit=limit, trust_pickle=trust_pickle)
+    options = ReadOptions(
+        encoding=encoding or None, duplicates=_choice(Duplicates, duplicates, "--duplicates")
+    )
+    log = ReadLog(strict=strict)
+    source = open_collection(collection, options, log=log)
+    with progress_on(_err()) as progress:
+        summary = build_index(source, target, settings, progress=progress, log=log)
+    if as_json:
+        _print_json(build_json(summary))
+        return
+    costs = {name: asdict(cost) for name, cost in summary.costs.items()}
+    _out().print(table_view(cost_rows(costs), "what building took", build_lines(summary, target)))
+
+
+def _window(text: str) -> int | None:
+    if text.strip().lower() == "off":
+        return None
+    if not text.strip().isdecimal() or int(text) < 3:
+        message = f"--window takes a number of word pieces (3 or more) or off, found {text!r}"
+        raise typer.BadParameter(message)
+    return int(text)
+
+
+def _choice(kind: type, text: str, option: str) -> Any:  # noqa: ANN401 - any StrEnum
+    try:
+        return kind(text)
+    except ValueError:
+        message = f"{option} takes one of {', '.join(kind)}, found {text!r}"
+        raise typer.BadParameter(message) from None
+
+
+@app.command()
+def query(
+    index_path: IndexPath,
+    text: Annotated[
+        Optional[str], typer.Argument(metavar="TEXT", help="The query; - reads queries from stdin.")
+    ] = None,  # noqa: UP045
+    k: Annotated[int, typer.Option("-k", help="Hits of each retriever.", min=1)] = 10,
+    retrievers: Retrievers = None,
+    qid: Annotated[str, typer.Option(help="Ask a judged query of the collection by its id.")] = "",
+    filters: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--filter", help="Only documents whose metadata says field=value; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask all retrievers one question, or open a prompt."""
+    from search.presentation.prompt import query_stream
+    from search.retrieval.searcher import Searcher
+
+    searcher = Searcher.open(index_path, _names(retrievers))
+    selection = searcher.select(filters or ())
+    if qid or (text is not None and text != "-"):
+        _answer(searcher, text or "", qid, k, selection, as_json)
+        return
+    if text is None and sys.stdin.isatty():
+        _prompt(lambda line: _answer(searcher, line, "", k, selection, as_json))
+        return
+    for line in query_stream(sys.stdin):
+        _answer(searcher, line, "", k, selection, as_json)
+        sys.stdout.flush()
+
+
+def _answer(searcher: Any, text: str, qid: str, k: int, selection: Any, as_json: bool) -> None:  # noqa: ANN401
+    from search.asking import ask
+
+    asked = ask(searcher, text, query_id=qid, k=k, selection=selection)
+    if as_json:
+        _print_json(asked.to_json())
+        return
+    from search.presentation.terminal import comparison_view
+
+    console = _out()
+    console.print(comparison_view(asked, shown=k))
+    for note in asked.notes:
+        _err().print(note, style="yellow", markup=False, soft_wrap=True)
+
+
+def _prompt(answer: Callable[[str], None]) -> None:
+    from search.errors import SearchError
+    from search.presentation.prompt import prompt_lines
+
+    for line in prompt_lines():
+        try:
+            answer(line)
+        except SearchError as error:
+            _err().print(str(error), style="red", markup=False, soft_wrap=True)
+
+
+@app.command()
+def evaluate(
+    index_path: IndexPath,
+    split: Splits = "test",
+    measures: Annotated[
+        str, typer.Option(help="ir-measures names, comma-separated.")
+    ] = "nDCG@10,RR,AP,R@100",
+    retrievers: Retrievers = None,
+    baseline: Annotated[
+        str, typer.Option(help="Test the others against this retriever; default: the first.")
+    ] = "",
+    runs: Annotated[Optional[Path], typer.Option(help="Write TREC runs and per-query scores here.")] = None,  # noqa: UP045
+    expect: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help='Exit 1 unless so: "contextual:nDCG@10=0.645+-0.005"; may be repeated.'),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure quality and cost of every retriever on the collection's judgements."""
+    from search.evaluating import evaluate_index
+    from search.presentation.summaries import evaluation_table
+    from search.presentation.terminal import progress_on
+    from search.retrieval.searcher import Searcher
+
+    searcher = Searcher.open(index_path, _names(retrievers))
+    with progress_on(_err()) as progress:
+        evaluation = evaluate_index(
+            searcher,
+            split=split,
+            measures=measures.split(","),
+            baseline=baseline,
+            runs=runs,
+            progress=progress,
+        )
+    if as_json:
+        _print_json(evaluation.to_json())
+    else:
+        _out().print(evaluation_table(evaluation))
+    _check_expectations(evaluation, expect or [])
+
+
+def _check_expectations(evaluation: Any, expect: list[str]) -> None:  # noqa: ANN401
+    from search.evaluation.expectations import check_expectations
+
+    failures = check_expectations(evaluation, expect)
+    for failure in failures:
+        _err().print(failure, style="red", markup=False, soft_wrap=True)
+    if failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def info(index_path: IndexPath, as_json: AsJson = False) -> None:
+    """Show what an index holds and what it cost."""
+    from indexer.opening import open_index
+    from search.presentation.summaries import cost_rows, info_json, info_pairs
+    from search.presentation.terminal import key_values, table_view
+
+    opened = open_index(index_path)
+    if as_json:
+        _print_json(info_json(opened))
+        return
+    console = _out()
+    console.print(key_values(info_pairs(opened)))
+    console.print(table_view(cost_rows(opened.cost), "what building took", ()))
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to put the index.")] = Path("demo-index"),
+) -> None:
+    """Index the built-in `senses`, ask ambiguous questions side by side, evaluate: the main job in one go."""
+    from search.presentation.demonstration import QUESTIONS
+
+    out = _out()
+    out.rule("twindex index senses", align="left")
+    index("senses", folder)
+    for question in QUESTIONS:
+        out.rule(f"twindex query {folder} “{question}” -k 3", align="left")
+        query(folder, question, k=3)
+    out.rule(f"twindex evaluate {folder}", align="left")
+    evaluate(folder)
+
+
+def main() -> None:
+    """Run the command line; errors are one line, and exit codes are 0, 1, 2 and 130."""
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    if debug:
+        arguments.remove("--debug")
+    sys.exit(_run(arguments, debug))
+
+
+def _run(arguments: list[str], debug: bool) -> int:
+    import click
+
+    from corpora.errors import CorpusError
+
+    _survive_encodings()
+    try:
+        result = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("stopped\n")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has closed it (head, less): nothing is wrong.
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        return _report(error)
+
+
+def _report(error: Exception) -> int:
+    from corpora.errors import CorpusError
+    from indexer.errors import IndexerError
+    from search.errors import SearchError
+
+    line = " ".join(str(error).split())
+    if isinstance(error, CorpusError | IndexerError | SearchError):
+        sys.stderr.write(f"twindex: {line}\n")
+    elif isinstance(error, OSError):
+        sys.stderr.write(f"twindex: {line}; check the path, its permissions and the space left\n")
+    else:
+        sys.stderr.write(
+            f"twindex: unexpected {type(error).__name__}: {line}; run again with --debug to see where\n"
+        )
+    return 1
+
+
+def _survive_encodings() -> None:
+    """Let terminals of any encoding show any text: what they cannot show becomes an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    main()

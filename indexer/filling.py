@@ -1,0 +1,98 @@
+"""Vectors into a store: whiten, scale, and fill a FAISS index, a block at a time."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indexer.layout import RetrieverLayout
+from indexer.preparation import Prepared
+from indexer.spec import RetrieverSpec
+from indexer.stores.vector import VectorStore
+from indexer.vectors import Vectors, normalize
+from indexer.whitening import VectorStatistics, Whitening, WhiteningMode, WhiteningSpec
+from indexer.workshop import Workshop
+
+_TRAINING_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a filled store holds and what was found on the way."""
+
+    texts: int
+    dimension: int
+    factory: str
+    whitening: str
+    findings: dict[str, Any]
+
+
+def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, workshop: Workshop) -> Filled:
+    """Write one retriever's folder: its encoder, its whitening, its vectors."""
+    whitening = _fit_whitening(prepared, WhiteningSpec.parse(spec.get("whitening", "none")), workshop)
+
+    def blocks() -> Iterator[Vectors]:
+        for block in prepared.blocks():
+            yield block if whitening is None else normalize(whitening.transform(block))
+
+    dimension = prepared.dimension if whitening is None else whitening.dimension
+    factory = spec.get("factory") or "Flat"
+    training = None if factory == "Flat" else _sample(blocks(), workshop.documents.texts)
+    store = VectorStore.build(blocks(), dimension, factory=factory, training=training)
+    store.save(layout.vectors)
+    findings: dict[str, Any] = {"count": store.size}
+    if whitening is not None:
+        whitening.save(layout.whitening)
+        findings["whitening"] = {
+            "shrinkage": whitening.shrinkage,
+            "rank": whitening.dimension,
+            "anisotropy": whitening.anisotropy,
+            "general_anisotropy": whitening.general_anisotropy,
+            "fitted_on": whitening.count,
+            "notes": list(whitening.notes),
+        }
+        for note in whitening.notes:
+            workshop.note(f"{spec.name}: {note}")
+    _keep_encoder(prepared, layout.encoder)
+    return Filled(
+        store.size, dimension, factory, "" if whitening is None else whitening.fingerprint, findings
+    )
+
+
+def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) -> Whitening | None:
+    if spec.mode is WhiteningMode.NONE or not workshop.documents.texts:
+        return None
+    general = None
+    if spec.mode is WhiteningMode.AUTO and workshop.background:
+        general = VectorStatistics.gather(prepared.general())
+    return Whitening.fit(prepared.blocks(), spec, general=general)
+
+
+def _sample(blocks: Iterator[Vectors], total: int) -> Vectors:
+    """Return about `_TRAINING_ROWS` rows, evenly spread."""
+    step = max(1, total // _TRAINING_ROWS)
+    seen, kept = 0, []
+    for block in blocks:
+        kept.append(block[(-seen) % step :: step])
+        seen += len(block)
+    return np.concatenate(kept) if kept else np.zeros((0, 1), np.float32)
+
+
+def _keep_encoder(prepared: Prepared, folder: Path) -> None:
+    """Put what encoding queries needs into the retriever's folder; links where it lies on disk already."""
+    folder.mkdir()
+    if prepared.encoder_folder is None:
+        prepared.encoder.save(folder)
+        return
+    for source in sorted(prepared.encoder_folder.rglob("*")):
+        target = folder / source.relative_to(prepared.encoder_folder)
+        if source.is_dir():
+            target.mkdir(exist_ok=True)
+            continue
+        try:
+            target.hardlink_to(source)
+        except OSError:
+            shutil.copyfile(source, target)

@@ -1,0 +1,242 @@
+"""What the retrievers of one build share: models, encoded texts, word counts, background texts.
+
+The contextual encoders and the vectors they have computed are kept in the index folder beside the generations,
+by what decides them, so that the next build of this index finds them.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.builtin.lee import open_lee
+from corpora.collection import Collection
+from corpora.progress import Progress
+from indexer.cost import Cost, CostMeter
+from indexer.encoded import EncodedTexts, encode_missing, iter_blocks
+from indexer.encoder import Encoder
+from indexer.encoders import open_encoder
+from indexer.errors import IndexerError
+from indexer.spec import Family, RetrieverSpec
+from indexer.staging import background_texts
+from indexer.static.weights import WordStatistics, count_words
+from indexer.stores.documents import DocumentStore
+from indexer.vectors import Vectors
+
+if TYPE_CHECKING:
+    from indexer.contextual.tokenization import PieceTokenizer
+    from indexer.contextual.transformer import TransformerSpec
+
+_CALIBRATION_TEXTS = 300
+_BLOCK = 8192
+_SEED = 20240229
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A contextual encoder, where it lies on disk, the model it came from, and what its gate found."""
+
+    encoder: Encoder
+    folder: Path
+    model: str
+    findings: dict[str, Any]
+
+
+class Workshop:
+    """The shared state of one build."""
+
+    def __init__(
+        self,
+        folder: Path,
+        retrievers: Sequence[RetrieverSpec],
+        progress: Progress,
+        *,
+        trust_pickle: bool = False,
+    ) -> None:
+        """Prepare to build retrievers; nothing is loaded yet."""
+        self._folder = folder
+        self._retrievers = retrievers
+        self.progress = progress
+        self.trust_pickle = trust_pickle
+        self.notes: list[str] = []
+        self.meter = CostMeter()
+        self.background: list[str] = []
+        self._made: dict[str, Made] = {}
+        self._encoded: dict[str, EncodedTexts] = {}
+        self._background_vectors: dict[str, Vectors] = {}
+
+    def begin(self, documents: DocumentStore, collection: Collection) -> None:
+        """Take the staged documents."""
+        self.documents = documents
+        self.collection = collection
+        self.background = background_texts(collection, open_lee().background())
+
+    def note(self, message: str) -> None:
+        """Keep a line for the summary, and pass it on; the same line once."""
+        if message not in self.notes:
+            self.notes.append(message)
+            self.progress.note(message)
+
+    # What the passages are cut by
+
+    @cached_property
+    def _tokenizer(self) -> "PieceTokenizer":
+        from indexer.contextual.tokenization import open_tokenizer
+
+        specs = [spec for spec in self._retrievers if spec.family in _TRANSFORMER_FAMILIES]
+        chosen = specs[0] if specs else RetrieverSpec("contextual", Family.CONTEXTUAL)
+        return open_tokenizer(transformer_spec(chosen, trust_pickle=self.trust_pickle))
+
+    @property
+    def piece_budget(self) -> int:
+        """Pieces of text that the contextual model reads."""
+        return int(self._tokenizer.budget)
+
+    @property
+    def special_tokens(self) -> int:
+        """Special tokens that the contextual model adds to a text."""
+        return int(self._tokenizer.special_tokens)
+
+    def piece_offsets(self, texts: Sequence[str]) -> Sequence[NDArray[np.integer[Any]]]:
+        """Return the character offsets of the pieces of each text, without special tokens and uncut."""
+        return self._tokenizer.piece_offsets(texts)
+
+    # Contextual encoders and what they have encoded
+
+    def contextual(self, spec: RetrieverSpec) -> Made:
+        """Return the contextual encoder that a retriever asks for, made once and kept."""
+        key = _encoder_key(spec)
+        if key not in self._made:
+            self._made[key] = self._make_contextual(spec, key)
+        return self._made[key]
+
+    def _make_contextual(self, spec: RetrieverSpec, key: str) -> Made:
+        from indexer.contextual.transformer import model_identity
+
+        asked = transformer_spec(spec, trust_pickle=self.trust_pickle)
+        name, weights = model_identity(asked)
+        folder = self._folder / hashlib.sha256(f"{key} {weights}".encode()).hexdigest()[:16]
+        record = folder / "made.json"
+        if record.exists():
+            try:
+                return Made(
+                    open_encoder(folder / "encoder"), folder / "encoder", name, json.loads(record.read_text())
+                )
+            except (IndexerError, ValueError):
+                self.note(f"{spec.name}: the encoder kept from an earlier build is damaged; making it anew")
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "encoder").mkdir(parents=True)
+        encoder, findings = self._compile(spec, folder / "encoder")
+        record.write_text(json.dumps(findings))
+        return Made(encoder, folder / "encoder", name, findings)
+
+    def _compile(self, spec: RetrieverSpec, folder: Path) -> tuple[Encoder, dict[str, Any]]:
+        from indexer.contextual.transformer import open_transformer
+
+        reference = open_transformer(transformer_spec(spec, trust_pickle=self.trust_pickle), self.progress)
+        if spec.get("backend", "openvino") == "torch":
+            reference.save(folder)
+            return reference, {}
+        from indexer.contextual.conversion import Precision, compile_encoder
+
+        precision = Precision(spec.get("precision", "int8"))
+        encoder, gate = compile_encoder(
+            reference, folder, precision=precision, calibration=self._calibration(), progress=self.progress
+        )
+        return encoder, {"gate": gate.to_json()}
+
+    def _calibration(self) -> list[str]:
+        """Return a few hundred of the corpus's own passages, and background texts where there are too few."""
+        rows = sample_rows(self.documents.texts, _CALIBRATION_TEXTS)
+        texts = [text for text in self.documents.iter_texts(rows) if text.strip()]
+        return texts + self.background[: max(0, _CALIBRATION_TEXTS - len(texts))]
+
+    def encoded(self, made: Made, rows: NDArray[np.int64] | None = None) -> EncodedTexts:
+        """Return the encoded texts of an encoder, those of the given rows (all where None) among them."""
+        fingerprint = made.encoder.fingerprint
+        if fingerprint not in self._encoded:
+            folder = made.folder.parent / f"texts-{fingerprint[:16]}"
+            self._encoded[fingerprint] = EncodedTexts(folder, made.encoder.dimension)
+        held = self._encoded[fingerprint]
+        wanted = np.arange(self.documents.texts, dtype=np.int64) if rows is None else rows
+        with self.meter.measure(fingerprint):
+            count = encode_missing(
+                held, made.encoder, self.documents, wanted, self.progress, "encoding (contextual)"
+            )
+        self.meter.add(fingerprint, Cost(texts=count))
+        return held
+
+    @cached_property
+    def digests(self) -> NDArray[np.void]:
+        """Digests of the texts, in order of row."""
+        return self.documents.digests()
+
+    def encoded_blocks(self, made: Made, rows: NDArray[np.int64] | None = None) -> Iterator[Vectors]:
+        """Yield the vectors of the given rows (all where None) in order."""
+        held = self.encoded(made, rows)
+        return iter_blocks(held, self.digests if rows is None else self.digests[rows])
+
+    def encode_background(self, made: Made) -> Vectors:
+        """Return the (b, d) vectors of the background texts."""
+        key = made.encoder.fingerprint
+        if key not in self._background_vectors:
+            self._background_vectors[key] = made.encoder.encode(self.background)
+        return self._background_vectors[key]
+
+    def earlier_cost(self, made: Made) -> Cost:
+        """Return what encoding the texts of this encoder cost before the present retriever asked for them."""
+        return self.meter.costs.get(made.encoder.fingerprint, Cost())
+
+    # Words
+
+    @cached_property
+    def word_statistics(self) -> WordStatistics:
+        """Counts of the words of all texts."""
+        return count_words(self.text_blocks(), progress=self.progress)
+
+    def text_blocks(self, size: int = _BLOCK) -> Iterator[list[str]]:
+        """Yield the distinct texts in order of row, in blocks."""
+        block: list[str] = []
+        for text in self.documents.iter_texts():
+            block.append(text)
+            if len(block) == size:
+                yield block
+                block = []
+        if block:
+            yield block
+
+
+_TRANSFORMER_FAMILIES = frozenset({Family.CONTEXTUAL, Family.FITTED, Family.DISTILLED})
+_KEY_OPTIONS = ("model", "layer", "pooling", "precision", "backend", "query-prompt", "document-prompt")
+
+
+def _encoder_key(spec: RetrieverSpec) -> str:
+    return json.dumps([spec.get(option) for option in _KEY_OPTIONS])
+
+
+def transformer_spec(spec: RetrieverSpec, *, trust_pickle: bool = False) -> "TransformerSpec":
+    """Return what the contextual side is asked for by a retriever's options."""
+    from indexer.contextual.transformer import TransformerSpec
+
+    return TransformerSpec(
+        model=spec.get("model"),
+        layer=int(spec.get("layer")) if spec.get("layer") else None,
+        pooling=spec.get("pooling") or None,
+        query_prompt=spec.get("query-prompt") or None,
+        document_prompt=spec.get("document-prompt") or None,
+        trust_pickle=trust_pickle,
+    )
+
+
+def sample_rows(size: int, most: int) -> NDArray[np.int64]:
+    """Return at most `most` distinct rows, ascending, the same ones at every build of the same size."""
+    if size <= most:
+        return np.arange(size, dtype=np.int64)
+    return np.sort(np.random.default_rng(_SEED).choice(size, most, replace=False)).astype(np.int64)

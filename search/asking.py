@@ -1,0 +1,110 @@
+"""One question, answered side by side, and how good the answers are where the question has been judged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from corpora.judgements import Query
+from indexer import judgement_files
+from indexer.stores.documents import Selection
+from search.errors import QueryError
+from search.evaluation.measures import evaluate_run
+from search.retrieval.searcher import Comparison, Searcher
+
+#: The measures shown beside a single query.
+MEASURES = ("nDCG@10", "RR")
+_JUDGED_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Measures of one retriever's answer to a judged query."""
+
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A comparison, and for a judged query the quality of each answer and which documents are relevant."""
+
+    comparison: Comparison
+    query_id: str = ""
+    qualities: Mapping[str, Quality] | None = None
+    relevant: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented shape of `query --json`."""
+        retrievers = {}
+        for name, answer in self.comparison.answers.items():
+            hits = [
+                {
+                    "doc_id": hit.doc_id,
+                    "score": hit.score,
+                    "rank": hit.rank,
+                    "title": hit.title,
+                    "passage": hit.passage,
+                    "source": hit.source,
+                    **({"relevant": hit.doc_id in self.relevant} if self.query_id else {}),
+                }
+                for hit in answer.hits
+            ]
+            cost = {**answer.cost._asdict(), "bytes_per_text": answer.bytes_per_text}
+            retrievers[name] = {"hits": hits, "cost": cost}
+            if answer.coverage is not None:
+                known, unknown = answer.coverage
+                retrievers[name]["coverage"] = {"known": list(known), "unknown": list(unknown)}
+            if self.qualities:
+                retrievers[name]["measures"] = dict(self.qualities[name].measures)
+        found: dict[str, Any] = {"query": self.comparison.query, "retrievers": retrievers}
+        return {**found, "query_id": self.query_id} if self.query_id else found
+
+
+def ask(
+    searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selection: Selection | None = None
+) -> Asked:
+    """Answer a question, or the judged query of an id; a text equal to a judged query counts as that query.
+
+    Raises
+    ------
+    QueryError
+        If no query of the index has that id.
+    """
+    judgements = judgement_files.load(searcher.index.generation.judgements)
+    query = judgements.find(text)
+    if query_id:
+        query = judgements.queries.get(query_id)
+        if query is None:
+            some = ", ".join(list(judgements.queries)[:5]) or "it holds none"
+            message = f"the index holds no query {query_id!r}; for instance: {some}"
+            raise QueryError(message)
+    grades = judgements.grades(query.query_id) if query else {}
+    exclude = (
+        frozenset({query.query_id}) if query and searcher.index.manifest.exclude_same_id else frozenset()
+    )
+    asked_text = query.text if query else text
+    # Reciprocal rank looks beyond the hits that are shown.
+    depth = max(k, _JUDGED_DEPTH) if grades else k
+    deep = searcher.search(asked_text, depth, selection=selection, exclude=exclude)
+    comparison = deep.first(k)
+    if query is None or not grades:
+        return Asked(comparison, query.query_id if query else "", notes=_notes(comparison))
+    qualities = {}
+    for name, answer in deep.answers.items():
+        scores = evaluate_run({query.query_id: answer.ranking}, {query.query_id: grades}, MEASURES)
+        qualities[name] = Quality({measure: by_query[query.query_id] for measure, by_query in scores.items()})
+    relevant = frozenset(doc_id for doc_id, grade in grades.items() if grade > 0)
+    return Asked(comparison, query.query_id, qualities, relevant, _notes(comparison))
+
+
+def _notes(comparison: Comparison) -> tuple[str, ...]:
+    """Return what a user should know about the words of a query that tables do not know."""
+    for name, answer in comparison.answers.items():
+        coverage = answer.coverage
+        if coverage is not None and coverage.unknown:
+            total = len(coverage.known) + len(coverage.unknown)
+            words = ", ".join(dict.fromkeys(coverage.unknown))
+            return (f"{name}: {len(coverage.known)} of {total} words known; unknown: {words}",)
+        if coverage is not None and not coverage.known:
+            return (f"{name}: the query has no word",)
+    return ()
