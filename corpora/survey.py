@@ -12,7 +12,7 @@ from corpora.collection import Collection
 from corpora.document import Document
 from corpora.duplicates import SeenHashes
 from corpora.gaps import Gaps, find_gaps, judged_documents
-from corpora.judgements import Qrels
+from corpora.judgements import Qrels, Query
 from corpora.language import guess_language
 from corpora.progress import Progress, Silent, tracked
 from corpora.read_log import ReadLog, ReadSummary
@@ -199,13 +199,20 @@ def survey(
         sampled=len(texts),
         queries=len(collection.queries),
         splits=tuple(
-            _split(name, qrels, find_gaps(collection.queries, qrels, unknown))
+            _split(name, qrels, find_gaps(_asked_in(name, collection), qrels, unknown))
             for name, qrels in collection.qrels.items()
         ),
         background=sum(1 for _ in collection.background()),
         summary=log.summary(),
         notes=collection.notes,
     )
+
+
+def _asked_in(split: str, collection: Collection) -> dict[str, Query]:
+    """Return the queries but those that only other splits judge: missing here is no gap for them."""
+    elsewhere = {query_id for name, qrels in collection.qrels.items() if name != split for query_id in qrels}
+    elsewhere -= collection.qrels[split].keys()
+    return {query_id: query for query_id, query in collection.queries.items() if query_id not in elsewhere}
 
 
 class _Tally:

@@ -1,7 +1,7 @@
 """What runs in the process that parses HTML and PDF: started by `confinement`, never imported by it.
 
-Says `{"ready": true}`, then reads one JSON object a line from standard input and answers each with one line
-of JSON: `{"title", "text", "notes"}` or `{"error"}`. It can write no file, open no connection, start no process.
+Says `{"ready": true}`, then answers each line of JSON from standard input with one: `{"title", "text",
+"notes"}` or `{"error"}`. It can write no file, open no connection, start no process.
 """
 
 import json
