@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.layout import RetrieverLayout
 from indexer.preparation import Prepared
@@ -38,11 +39,21 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
         for block in prepared.blocks():
             yield block if whitening is None else normalize(whitening.transform(block))
 
+    unknown: list[NDArray[np.int64]] = []
+
+    def noted_blocks() -> Iterator[Vectors]:
+        seen = 0
+        for block in blocks():
+            unknown.append(np.flatnonzero(~block.any(axis=1)) + seen)
+            seen += len(block)
+            yield block
+
     dimension = prepared.dimension if whitening is None else whitening.dimension
     factory = spec.get("factory") or "Flat"
     training = None if factory == "Flat" else _sample(blocks(), workshop.documents.texts)
-    store = VectorStore.build(blocks(), dimension, factory=factory, training=training)
+    store = VectorStore.build(noted_blocks(), dimension, factory=factory, training=training)
     store.save(layout.vectors)
+    _save_unknown(unknown, layout)
     findings: dict[str, Any] = {"count": store.size}
     if whitening is not None:
         whitening.save(layout.whitening)
@@ -69,6 +80,12 @@ def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) 
     if spec.mode is WhiteningMode.AUTO and workshop.background:
         general = VectorStatistics.gather(prepared.general())
     return Whitening.fit(prepared.blocks(), spec, general=general)
+
+
+def _save_unknown(parts: list[NDArray[np.int64]], layout: RetrieverLayout) -> None:
+    rows = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    if len(rows):
+        np.save(layout.unknown, rows, allow_pickle=False)
 
 
 def _sample(blocks: Iterator[Vectors], total: int) -> Vectors:

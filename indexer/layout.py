@@ -89,6 +89,11 @@ class RetrieverLayout:
         return self.root / "vectors.faiss"
 
     @property
+    def unknown(self) -> Path:
+        """The rows of texts of which the encoder knows nothing, where there are any."""
+        return self.root / "unknown.npy"
+
+    @property
     def whitening(self) -> Path:
         """The whitening, where there is one."""
         return self.root / "whitening.npz"

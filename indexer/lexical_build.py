@@ -45,7 +45,7 @@ class LexicalBuild:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             env=environment,
         )
@@ -60,24 +60,32 @@ class LexicalBuild:
             If the process failed.
         """
         progress.start("indexing words (BM25)", None, "documents")
-        output, errors = self.process.communicate()
+        output = self._output()
         progress.advance(documents)
         progress.finish()
-        if self.process.returncode:
-            reason = (
-                errors.strip().splitlines()[-1]
-                if errors.strip()
-                else f"exit status {self.process.returncode}"
-            )
+        lines = output.strip().splitlines()
+        if self.process.returncode or not lines:
+            reason = lines[-1] if lines else f"exit status {self.process.returncode}"
             message = f"building the lexical index failed: {reason}"
             raise IndexerError(message)
-        return Cost(**json.loads(output.splitlines()[-1]))
+        return Cost(**json.loads(lines[-1]))
 
     def stop(self) -> None:
         """End the process, if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
-            self.process.communicate()
+        self._output()
+
+    def _output(self) -> str:
+        """Return all that the process prints; its standard input stays open till then, or it would leave."""
+        process = self.process
+        if process.stdin is None or process.stdout is None or process.stdout.closed:
+            return ""
+        output = process.stdout.read()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+        return output
 
 
 def _die_with_parent() -> None:

@@ -23,11 +23,15 @@ from indexer.whitening import Whitening
 
 @dataclass(frozen=True, slots=True)
 class VectorParts:
-    """What answers a dense query: an encoder, perhaps a whitening, and the vectors."""
+    """What answers a dense query: an encoder, perhaps a whitening, and the vectors.
+
+    `unknown` are the rows of texts of which the encoder knows nothing: vectors of zeros, which answer nothing.
+    """
 
     encoder: Encoder
     whitening: Whitening | None
     store: VectorStore
+    unknown: frozenset[int] = frozenset()
 
     def project(self, vectors: Vectors) -> Vectors:
         """Take encoded (n, d) vectors into the space that the store is searched in."""
@@ -116,7 +120,8 @@ class OpenIndex:
                 f" says {self.manifest.texts} of {record.dimension}; run: twindex check, then index again"
             )
             raise PortabilityError(message)
-        return VectorParts(encoder, whitening, store)
+        unknown = np.load(layout.unknown, allow_pickle=False).tolist() if layout.unknown.exists() else []
+        return VectorParts(encoder, whitening, store, frozenset(unknown))
 
     def close(self) -> None:
         """Close the database, if it was opened."""

@@ -119,7 +119,7 @@ def parse_retriever(notation: str) -> RetrieverSpec:
         raise SpecError(message)
     family, preset = PRESETS[encoder]
     options = {**preset, **_parse_options(tail, family, notation)}
-    name = given_name.strip() if equals else _default_name(encoder, tail)
+    name = given_name.strip() if equals else encoder
     if not _NAME.fullmatch(name):
         message = (
             f"a retriever's name is letters, digits and ._+-, at most 64; found {name!r} in {notation!r}"
@@ -168,12 +168,6 @@ _NUMBERS: Mapping[str, tuple[type[int] | type[float], float, float]] = MappingPr
         "k": (float, 0.0, 1e6),
     }
 )
-
-
-def _default_name(encoder: str, tail: str) -> str:
-    values = [part.partition("=")[2].strip() for part in tail.split(",") if part.strip()]
-    parts = [encoder, *(re.sub(r"[^A-Za-z0-9._+-]+", "_", value.rsplit("/", 1)[-1]) for value in values)]
-    return "-".join(part for part in parts if part)[:64]
 
 
 def parse_retrievers(

@@ -66,7 +66,10 @@ class DenseRetriever:
     def _best_passages(
         self, scores: Vectors, rows: np.ndarray, chosen: set[int] | None
     ) -> list[ScoredDocument]:
-        found = {int(row): _clipped(score) for row, score in zip(rows, scores, strict=True) if row >= 0}
+        unknown = self.parts.unknown
+        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+        # Row -1 stands where FAISS found nothing more.
+        found = {row: _clipped(score) for row, score in pairs if row >= 0 and row not in unknown}
         best: dict[int, ScoredDocument] = {}
         for place in self.documents.locate(found):
             if chosen is not None and place.document not in chosen:
@@ -80,4 +83,4 @@ class DenseRetriever:
 
 def _clipped(score: float) -> float:
     """Return a cosine without the rounding that would show 1.0000001."""
-    return float(min(1.0, max(-1.0, score)))
+    return min(1.0, max(-1.0, float(score)))
