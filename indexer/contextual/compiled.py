@@ -1,0 +1,337 @@
+"""The run-time of compiled encoders: numpy, openvino and tokenizers, no torch."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.contextual.batching import batches, padded
+from indexer.contextual.space import Space
+from indexer.contextual.telemetry import forbid_telemetry
+from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer
+from indexer.encoder import Role
+from indexer.errors import DamagedIndexError, FormatVersionError, PortabilityError
+from indexer.vectors import Vectors, normalize
+
+KIND = "compiled"
+FORMAT = 1
+DESCRIPTION = "encoder.json"
+MODEL_FILES = ("model.xml", "model.bin", "tokenizer.json")
+
+#: Up to so many texts are answered one after another with all cores on each, more are spread over the cores.
+_FEW = 4
+#: Texts tokenised at once while earlier ones are being encoded.
+_BLOCK = 4096
+_BATCH_PIECES = 2048
+_BATCH_TEXTS = 128
+
+
+class Precision(StrEnum):
+    """Arithmetic of a compiled encoder."""
+
+    INT8 = "int8"
+    BF16 = "bf16"
+    FP32 = "fp32"
+
+
+#: What OpenVINO is told to compute in. Without a hint it takes bf16 wherever the machine has it; what an int8
+#: model leaves unquantised is sensitive (bf16 there drops the cosine of some texts to .69), so it stays fp32.
+PRECISION_HINTS: Mapping[Precision, str] = MappingProxyType(
+    {Precision.INT8: "f32", Precision.BF16: "bf16", Precision.FP32: "f32"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What `encoder.json` holds beside kind and fingerprint."""
+
+    space: Space
+    precision: Precision
+    dimension: int
+    pad_id: int
+    calibration: str
+    files: Mapping[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of the space, the precision and, for int8, what it was calibrated on."""
+        return self.space.fingerprint(self.precision, self.calibration)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that `from_json` reads."""
+        return {
+            "kind": KIND,
+            "format": FORMAT,
+            "fingerprint": self.fingerprint,
+            "precision": self.precision.value,
+            "dimension": self.dimension,
+            "pad_id": self.pad_id,
+            "calibration": self.calibration,
+            "space": asdict(self.space),
+            "files": dict(self.files),
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Description":
+        """Read what `to_json` gave; KeyError, TypeError or ValueError where it is something else."""
+        return cls(
+            space=Space(**record["space"]),
+            precision=Precision(record["precision"]),
+            dimension=int(record["dimension"]),
+            pad_id=int(record["pad_id"]),
+            calibration=str(record["calibration"]),
+            files={name: str(record["files"][name]) for name in MODEL_FILES},
+        )
+
+
+class CompiledEncoder:
+    """Encodes with an OpenVINO model; one object may be used by several threads.
+
+    Attributes
+    ----------
+    description
+        What the encoder is.
+    folder
+        Where its files lie.
+    pieces
+        Its tokenizer.
+    """
+
+    def __init__(self, description: Description, folder: Path, pieces: PieceTokenizer) -> None:
+        """Take a verified folder; `load` makes one. The model itself is compiled when first needed."""
+        self.description = description
+        self.folder = folder
+        self.pieces = pieces
+        self._compiled: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._answering = threading.Lock()
+        self._request: Any = None
+
+    @property
+    def dimension(self) -> int:
+        """Dimensions d of the vectors."""
+        return self.description.dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of all that decides the vectors."""
+        return self.description.fingerprint
+
+    @property
+    def max_tokens(self) -> int:
+        """Pieces of a passage that are read beside the special pieces and the document prompt's."""
+        return self.pieces.budget
+
+    def piece_offsets(self, texts: Sequence[str]) -> list[PieceOffsets]:
+        """Return the (t, 2) character offsets of each text's pieces, uncut and without special pieces."""
+        return self.pieces.piece_offsets(texts)
+
+    def encode(self, texts: Sequence[str], *, role: Role = Role.DOCUMENT) -> Vectors:
+        """Return (n, d) float32 vectors of unit length in the order of the texts.
+
+        A text without any piece is a row of zeros. A text longer than the window is read as far as
+        the window reaches; `truncated` counts such texts.
+        """
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        prompt = self.description.space.prompt(role)
+        if len(texts) <= _FEW:
+            for row, ids in enumerate(self.pieces.ids([prompt + text for text in texts])):
+                out[row] = self._answer(ids)
+        else:
+            self._encode_bulk([prompt + text for text in texts] if prompt else texts, out)
+        out[[row for row, text in enumerate(texts) if not text.strip()]] = 0.0
+        return normalize(out)
+
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        """Return how many pieces of the texts the model reads, special ones and prompts included."""
+        prompt = self.description.space.document_prompt
+        return sum(len(each) for each in self.pieces.ids([prompt + text for text in texts]))
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """Return how many texts are longer than what the model reads of them."""
+        return int(np.sum(self.pieces.lengths(texts) > self.max_tokens))
+
+    def save(self, folder: Path) -> None:
+        """Copy the encoder's files into another folder."""
+        if folder.resolve() == self.folder.resolve():
+            return
+        for name in (*MODEL_FILES, DESCRIPTION):
+            shutil.copyfile(self.folder / name, folder / name)
+
+    def _answer(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        array, mask = padded([ids], self.description.pad_id)
+        with self._answering:
+            if self._request is None:
+                self._request = self._model("LATENCY").create_infer_request()
+            self._request.infer([array, mask], share_inputs=True)
+            return np.array(self._request.get_output_tensor(0).data[0], dtype=np.float32)
+
+    def _encode_bulk(self, texts: Sequence[str], out: Vectors) -> None:
+        import openvino
+
+        model = self._model("THROUGHPUT")
+        queue = openvino.AsyncInferQueue(model, _streams(model) + 1)
+        failures: list[Exception] = []
+
+        def keep(request: Any, rows: list[int]) -> None:
+            try:
+                out[rows] = request.get_output_tensor(0).data
+            except Exception as error:  # noqa: BLE001 - raised again below, on the caller's thread
+                failures.append(error)
+
+        queue.set_callback(keep)
+        for rows, array, mask in self._batches(texts):
+            queue.start_async([array, mask], rows)
+        queue.wait_all()
+        if failures:
+            raise failures[0]
+
+    def _batches(
+        self, texts: Sequence[str]
+    ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield rows, ids and mask of each batch; the next block is tokenised meanwhile."""
+        starts = range(0, len(texts), _BLOCK)
+        with ThreadPoolExecutor(1, "tokenising") as tokenising:
+            waiting = tokenising.submit(self.pieces.ids, texts[:_BLOCK])
+            for start in starts:
+                ids = waiting.result()
+                following = start + _BLOCK
+                if following < len(texts):
+                    waiting = tokenising.submit(self.pieces.ids, texts[following : following + _BLOCK])
+                lengths = [len(each) for each in ids]
+                for rows in batches(lengths, most_pieces=_BATCH_PIECES, most_texts=_BATCH_TEXTS):
+                    array, mask = padded([ids[row] for row in rows], self.description.pad_id)
+                    yield [start + row for row in rows], array, mask
+
+    def _model(self, mode: str) -> Any:
+        with self._lock:
+            if mode not in self._compiled:
+                self._compiled[mode] = compile_model(
+                    self.folder / "model.xml", self.description.precision, mode
+                )
+            return self._compiled[mode]
+
+
+def load(folder: Path) -> CompiledEncoder:
+    """Open an encoder folder, every file of it hashed.
+
+    Raises
+    ------
+    DamagedIndexError
+        If a file is missing or altered.
+    FormatVersionError
+        If it was written by another version of this format.
+    PortabilityError
+        If the fingerprint is not that of what the folder describes.
+    """
+    path = folder / DESCRIPTION
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record.get("format") != FORMAT:
+            message = f"{path} has format {record.get('format')}, this version reads {FORMAT}; index again"
+            raise FormatVersionError(message)
+        description = Description.from_json(record)
+    except FormatVersionError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{path} does not describe a compiled encoder ({error!r}); index again"
+        raise DamagedIndexError(message) from error
+    for name, expected in description.files.items():
+        _verify(folder / name, expected)
+    if record.get("fingerprint") != description.fingerprint:
+        message = f"{path} describes another space than its fingerprint says; index again"
+        raise PortabilityError(message)
+    space = description.space
+    pieces = PieceTokenizer.open(folder / "tokenizer.json", space.max_length, space.document_prompt)
+    return CompiledEncoder(description, folder, pieces)
+
+
+def compile_model(path: Path, precision: Precision, mode: str) -> Any:
+    """Compile an OpenVINO model for this machine, through the compile cache in the user's cache folder.
+
+    Parameters
+    ----------
+    path
+        The model's XML file.
+    precision
+        What its arithmetic was made for.
+    mode
+        LATENCY: all cores on one text at a time; THROUGHPUT: one text a core, many at a time.
+    """
+    forbid_telemetry()
+    import openvino
+
+    cores = available_cores()
+    core = openvino.Core()
+    settings: dict[str, Any] = {
+        "INFERENCE_PRECISION_HINT": PRECISION_HINTS[precision],
+        "PERFORMANCE_HINT": mode,
+        "NUM_STREAMS": 1 if mode == "LATENCY" else cores,
+        "INFERENCE_NUM_THREADS": cores,
+    }
+    cache = cache_folder()
+    if cache is not None:
+        settings["CACHE_DIR"] = str(cache / "openvino")
+    try:
+        return core.compile_model(str(path), "CPU", settings)
+    except RuntimeError as error:
+        message = f"{path} cannot be compiled for this machine ({str(error).splitlines()[0]}); index again"
+        raise DamagedIndexError(message) from error
+
+
+def cache_folder() -> Path | None:
+    """Return the folder for what can be computed again, made where missing; None where none can be written.
+
+    `TWINDEX_CACHE` names it; otherwise it lies where the platform keeps such things.
+    """
+    chosen = os.environ.get("TWINDEX_CACHE")
+    if chosen:
+        folder = Path(chosen)
+    elif sys.platform == "win32":
+        folder = (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "twindex" / "Cache"
+        )
+    elif sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Caches" / "twindex"
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twindex"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def available_cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def _streams(model: Any) -> int:
+    return max(1, int(model.get_property("NUM_STREAMS")))
+
+
+def _verify(path: Path, expected: str) -> None:
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        message = f"{path} is missing or unreadable; index again"
+        raise DamagedIndexError(message) from error
+    if found != expected:
+        message = f"{path} was altered (SHA-256 {found[:12]}, expected {expected[:12]}); index again"
+        raise DamagedIndexError(message)
