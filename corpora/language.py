@@ -10,8 +10,8 @@ import unicodedata
 #: The commonest words of languages in Latin script. A word may count for several; the sum decides.
 _COMMON_WORDS = {
     "English": "the of and to in is that for was with on as are be this by from which have not were an it",
-    "German": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als",
-    "French": "de la le les et des en un une du que dans est pour qui sur pas par au plus ce il sont aux avec",
+    "German": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine",
+    "French": "de la le les et des en un une du que dans est pour qui sur pas par au plus ce il aux avec",
     "Spanish": "de la que el en y a los del se las por un para con no una su al es lo como más pero sus",
     "Italian": "di e il la che in un per una non è del con si da dei le nel alla della sono gli anche più",
     "Portuguese": "de a o que e do da em um para com não uma os no se na por mais as dos como ao das foi",

@@ -13,11 +13,15 @@ NOTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What one reason cost: how many files or records, and the first of them."""
+    """What one reason cost: how many files or records, and the first of them.
+
+    `by_rule` says that these are not bad, only not what is read: other types of file, links.
+    """
 
     reason: str
     count: int
     examples: tuple[str, ...]
+    by_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,8 @@ class ReadSummary:
 
     @property
     def skipped_count(self) -> int:
-        """How many files and records were left out."""
-        return sum(skipped.count for skipped in self.skipped)
+        """How many bad files and records were left out."""
+        return sum(skipped.count for skipped in self.skipped if not skipped.by_rule)
 
     def lines(self) -> list[str]:
         """Return the summary as lines for a reader: counts first, then reasons, then guesses."""
@@ -40,7 +44,9 @@ class ReadSummary:
         lines = [f"read {self.documents:,} document{'' if self.documents == 1 else 's'}{files}"]
         for skipped in self.skipped:
             more = ", ..." if skipped.count > len(skipped.examples) else ""
-            lines.append(f"skipped {skipped.count:,}: {skipped.reason} ({', '.join(skipped.examples)}{more})")
+            verb = "passed over" if skipped.by_rule else "skipped"
+            examples = ", ".join(skipped.examples)
+            lines.append(f"{verb} {skipped.count:,}: {skipped.reason} ({examples}{more})")
         shown = self.notes[:NOTES]
         unshown = [f"... and {len(self.notes) - NOTES:,} more notes"] if len(self.notes) > NOTES else []
         return [*lines, *shown, *unshown]
@@ -55,6 +61,7 @@ class ReadLog:
     files: int = 0
     _counts: dict[str, int] = field(default_factory=dict)
     _examples: dict[str, list[str]] = field(default_factory=dict)
+    _by_rule: set[str] = field(default_factory=set)
     _notes: dict[str, None] = field(default_factory=dict)
 
     def skip(self, reason: str, where: str, detail: str = "") -> None:
@@ -78,10 +85,14 @@ class ReadLog:
         if self.strict:
             message = f"{example}: {reason}; leave out --strict to skip what cannot be read"
             raise UnreadableFileError(message)
-        self.pass_over(reason, example)
+        self._count(reason, example)
 
     def pass_over(self, reason: str, example: str) -> None:
         """Count one file that is left out by rule, not because it is bad: strict mode does not mind."""
+        self._by_rule.add(reason)
+        self._count(reason, example)
+
+    def _count(self, reason: str, example: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
         examples = self._examples.setdefault(reason, [])
         if len(examples) < EXAMPLES:
@@ -97,9 +108,10 @@ class ReadLog:
         return list(self._notes)
 
     def summary(self) -> ReadSummary:
-        """Return what has happened so far, commonest reason first."""
+        """Return what has happened so far: what is bad first, the commonest reason first."""
         skipped = [
-            Skipped(reason, count, tuple(self._examples[reason])) for reason, count in self._counts.items()
+            Skipped(reason, count, tuple(self._examples[reason]), reason in self._by_rule)
+            for reason, count in self._counts.items()
         ]
-        skipped.sort(key=lambda entry: -entry.count)
+        skipped.sort(key=lambda entry: (entry.by_rule, -entry.count))
         return ReadSummary(self.documents, self.files, tuple(skipped), tuple(self._notes))

@@ -106,5 +106,8 @@ def _cleaned(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        source = error.doc.rstrip()
+        if "\n" in source:
+            return f"{error.msg} at line {error.lineno} column {error.colno}"
+        return f"{error.msg} at column {min(error.pos, len(source)) + 1}"
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:80]

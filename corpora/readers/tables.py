@@ -99,15 +99,16 @@ def _csv_rows(path: Path, options: ReadOptions, log: ReadLog) -> Iterator[Row]:
     while True:
         feed.row.clear()
         try:
-            yield feed.first, next(rows)
+            row = next(rows)
+            yield feed.first, row
         except StopIteration:
             return
         except csv.Error as error:
-            row = _tolerated(feed.row, delimiter, path, feed.first, str(error))
-            if row is None:
+            tolerated = _tolerated(feed.row, delimiter, path, feed.first, str(error))
+            if tolerated is None:
                 log.skip("not CSV", f"{path}:{feed.first}", str(error)[:80])
             else:
-                yield feed.first, row
+                yield feed.first, tolerated
 
 
 def _tolerated(lines: list[str], delimiter: str, path: Path, first: int, error: str) -> list[str] | None:

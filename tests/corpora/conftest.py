@@ -46,3 +46,24 @@ def make_pdf() -> MakePdf:
         path.write_bytes(pdf_bytes(objects, b"/Root 1 0 R /Info 6 0 R"))
 
     return make
+
+
+@pytest.fixture
+def pdf_of() -> Callable[..., bytes]:
+    """Return a function that gives a PDF all of whose pages draw one stream."""
+
+    def pdf_of(stream, extra=b"", pages=1):
+        kids = b" ".join(b"%d 0 R" % (4 + page) for page in range(pages))
+        page = (
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 3 0 R "
+            b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
+        )
+        objects = [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [" + kids + b"] /Count %d >>" % pages,
+            b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(stream), extra, stream),
+            *[page] * pages,
+        ]
+        return pdf_bytes(objects, b"/Root 1 0 R")
+
+    return pdf_of

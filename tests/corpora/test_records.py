@@ -1,5 +1,6 @@
 """Files of records: fields, broken lines, large lines, ids of every kind."""
 
+import datetime as dt
 import gzip
 import json
 import tracemalloc
@@ -34,7 +35,7 @@ def test_bad_json_on_line_17_is_named_and_skipped(tmp_path):
     documents, summary = _read(path)
     assert len(documents) == 29
     assert summary.skipped[0].reason == "not JSON"
-    assert summary.skipped[0].examples == (f"{path}:17: Expecting value at column 23",)
+    assert summary.skipped[0].examples == (f"{path}:17: Expecting value at column 22",)
     with pytest.raises(UnreadableFileError, match=r"docs\.jsonl:17.*not JSON"):
         _read(path, strict=True)
 
@@ -269,7 +270,7 @@ def test_gzip_bomb_takes_little_memory(tmp_path):
     path = tmp_path / "docs.jsonl.gz"
     with gzip.open(path, "wb") as file:
         for _ in range(100):
-            file.write(b"\0" * (1 << 20) if False else b" " * (1 << 20))
+            file.write(b" " * (1 << 20))
     tracemalloc.start()
     with pytest.raises(UnreadableFileError):
         _read(path, ReadOptions(limits=Limits(record_bytes=1 << 20)))
@@ -290,7 +291,7 @@ def test_damaged_gzip_is_named(tmp_path, damage):
 
 def test_memory_stays_flat_over_a_stream(tmp_path):
     peaks = []
-    for count in (20_000, 60_000):
+    for count in (4_000, 12_000):
         path = tmp_path / f"{count}.jsonl"
         with path.open("w") as file:
             file.writelines(f'{{"_id": "{number}", "text": "{"x" * 200}"}}\n' for number in range(count))
@@ -298,18 +299,16 @@ def test_memory_stays_flat_over_a_stream(tmp_path):
         assert sum(1 for _ in open_collection(path).documents()) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # Three times the documents cost 8 to 24 bytes more for each of the 40,000.
-    assert peaks[1] - peaks[0] < 24 * 40_000 + 200_000
+    # Three times the documents cost 8 to 24 bytes more for each of the 8,000.
+    assert peaks[1] - peaks[0] < 24 * 8_000 + 100_000
 
 
 def test_parquet_values_become_plain(tmp_path):
-    import datetime
-
     table = pa.table(
         {
             "id": pa.array([1, 2]),
             "text": pa.array(["a", None]).dictionary_encode(),
-            "day": pa.array([datetime.date(2024, 1, 2), None]),
+            "day": pa.array([dt.date(2024, 1, 2), None]),
             "score": [1.5, float("nan")],
             "tags": [["x"], []],
         }
