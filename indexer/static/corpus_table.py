@@ -17,17 +17,28 @@ from indexer.vectors import Vectors, as_float32
 FREQUENT_WORDS = 100_000
 #: What treebank-style tables (GloVe) hold of contractions: "don't" is `do` and `n't` there.
 _ENDINGS = ("n't", "'re", "'ve", "'ll", "'m", "'d")
+_VERBS = (
+    "do",
+    "does",
+    "did",
+    "is",
+    "are",
+    "was",
+    "were",
+    "has",
+    "have",
+    "had",
+    "ca",
+    "wo",
+    "would",
+    "could",
+    "should",
+)
+_SUBJECTS = ("i", "you", "he", "she", "it", "we", "they", "who", "that", "there", "what")
 #: Queries use these whether the corpus does or not.
 _CONTRACTIONS = (
-    *(
-        f"{verb}n't"
-        for verb in "do does did is are was were has have had ca wo would could should must".split()
-    ),
-    *(
-        f"{subject}'{ending}"
-        for subject in "i you he she it we they who that there what".split()
-        for ending in ("m", "re", "ve", "ll", "d")
-    ),
+    *(f"{verb}n't" for verb in _VERBS),
+    *(f"{subject}'{ending}" for subject in _SUBJECTS for ending in ("m", "re", "ve", "ll", "d")),
 )
 
 

@@ -83,7 +83,7 @@ def _lines(file: io.BufferedIOBase | gzip.GzipFile, path: Path) -> Iterator[tupl
     while line := file.readline(_LONGEST_LINE):
         number += 1
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901 - the byte order mark is no part of it
+            line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark
         if len(line) == _LONGEST_LINE:
             message = (
                 f"{path}: line {number} is longer than {_LONGEST_LINE:,} bytes; this is no word vector file"

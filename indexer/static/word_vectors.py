@@ -57,11 +57,13 @@ class Word2VecTraining:
 
     `epochs` None: enough for about 5 million training words, 5 to 40 (gensim's 5 passes leave the vectors of
     a small corpus near their random start). `min_count` None: 2 below a million words, else 5, since a word
-    seen once has one context to learn from. One worker makes the result reproducible; more are faster.
+    seen once has one context to learn from. Window 10 rather than gensim's 5, and skip-gram: averaged over texts,
+    topical vectors retrieve better (nDCG@10 on Cranfield .383 against .350 with window 5 and .268 with CBOW,
+    on CACM .318, .271, .143; 50 dimensions: .305, .251 with window 5). One worker makes the result reproducible; more are faster.
     """
 
     dimension: int = 100
-    window: int = 5
+    window: int = 10
     skip_gram: bool = True
     epochs: int | None = None
     min_count: int | None = None
@@ -184,8 +186,8 @@ def _from_word2vec_binary(
     size = path.stat().st_size * (_LARGEST_RATIO if gzipped else 1)
     if not count or not dimension or count * (4 * dimension + 1) > size:
         message = (
-            f"{path} has {path.stat().st_size:,} bytes, too few for the {count:,} vectors of {dimension} numbers that "
-            "line 1 promises; it is cut, fetch it again"
+            f"{path} has {path.stat().st_size:,} bytes, too few for the {count:,} vectors "
+            f"of {dimension} numbers that line 1 promises; it is cut, fetch it again"
         )
         raise ModelError(message)
     from gensim.models import KeyedVectors
