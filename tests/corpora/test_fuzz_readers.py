@@ -36,11 +36,12 @@ _RECORD = st.dictionaries(st.sampled_from(["_id", "id", "text", "title", "body",
 #: Signs that mean something to one format or another, and noise between them.
 _SIGNS = st.sampled_from(
     [
-        b"<DOC>", b"</DOC>", b"<DOCNO>1</DOCNO>", b"<TEXT>", b"</TEXT>", b"<top>", b"<num>", b"\n", b"\r\n", b"\r",
-        b'"', b'""', b",", b"\t", b";", b"{", b"}", b"[", b"]", b":", b"null", b"1", b"1e999", b"id", b"text", b"_id",
-        b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b"\xe9", b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b"# ",
-        b"---\n", b"===", b"```", b".. note::", b"``", b"[a](b)", b"| a |", b"<p>", b"<div", b"&#xD800;", b"<!--",
-        b"PAR1", b"%PDF-1.4", b"\x1f\x8b\x08", b"query-id\tcorpus-id\tscore\n", b"1 0 2 1\n", b"\xf0\x9f\xa4\x9d",
+        b"<DOC>", b"</DOC>", b"<DOCNO>1</DOCNO>", b"<TEXT>", b"</TEXT>", b"<top>", b"<num>", b"\n", b"\r\n",
+        b"\r", b'"', b'""', b",", b"\t", b";", b"{", b"}", b"[", b"]", b":", b"null", b"1", b"1e999", b"id",
+        b"text", b"_id", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b"\xe9", b"\xed\xa0\x80",
+        b"\\ud800", b"\\u0000", b"# ", b"---\n", b"===", b"```", b".. note::", b"``", b"[a](b)", b"| a |",
+        b"<p>", b"<div", b"&#xD800;", b"<!--", b"PAR1", b"%PDF-1.4", b"\x1f\x8b\x08",
+        b"query-id\tcorpus-id\tscore\n", b"1 0 2 1\n", b"\xf0\x9f\xa4\x9d",
     ]
 )  # fmt: skip
 _BYTES = st.lists(_SIGNS | st.binary(max_size=12), max_size=40).map(b"".join)
@@ -66,8 +67,8 @@ def _read_all(path, options):
 
 
 _NAMES = [
-    "a.jsonl", "a.json", "a.csv", "a.tsv", "a.parquet", "a.trec", "a.txt", "a.md", "a.rst", "a.jsonl.gz", "a.csv.gz",
-    "a", "a.bin",
+    "a.jsonl", "a.json", "a.csv", "a.tsv", "a.parquet", "a.trec", "a.txt", "a.md", "a.rst", "a.jsonl.gz",
+    "a.csv.gz", "a", "a.bin",
 ]  # fmt: skip
 
 
