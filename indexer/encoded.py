@@ -58,9 +58,9 @@ class EncodedTexts:
 
     def _read(self, path: Path) -> tuple[NDArray[np.void], Vectors] | None:
         try:
-            with np.load(path, allow_pickle=False) as held:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 digests, vectors = held["digests"].view("V16").reshape(-1), held["vectors"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
             return None
         whole = vectors.shape == (len(digests), self._dimension) and vectors.dtype == np.float32
         return (digests, vectors) if whole and np.isfinite(vectors).all() else None

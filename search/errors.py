@@ -3,6 +3,11 @@
 SearchError
     QueryError          (ValueError)  a query, or a number of hits, that cannot be answered
         FilterError                   a metadata filter that cannot be applied
+    EvaluationError     (ValueError)  figures that cannot be computed
+        MeasureError                  a measure that is not known, or that nothing installed provides
+        NoJudgementsError             not one judged query to score
+        RunFileError                  a run or a file of scores that cannot be read or written
+        ExpectationError              an expected figure that cannot be read, or names what was not measured
 """
 
 
@@ -16,3 +21,23 @@ class QueryError(SearchError, ValueError):
 
 class FilterError(QueryError):
     """A metadata filter is not of the form field=value, or names a field that no document has."""
+
+
+class EvaluationError(SearchError, ValueError):
+    """Figures cannot be computed from what was given."""
+
+
+class MeasureError(EvaluationError):
+    """A measure is not known, lacks a parameter, or has no installed provider."""
+
+
+class NoJudgementsError(EvaluationError):
+    """There is no judged query to score."""
+
+
+class RunFileError(EvaluationError):
+    """A run file, or a file of scores or judgements, cannot be read or written."""
+
+
+class ExpectationError(EvaluationError):
+    """An expected figure cannot be read, or names a retriever or measure that was not evaluated."""

@@ -99,7 +99,7 @@ def info_pairs(index: OpenIndex) -> Iterator[tuple[str, str]]:
 def _record_line(notation: str, model: str, findings: Mapping[str, Any]) -> str:
     parts = [notation, model]
     if gate := findings.get("gate"):
-        parts.append(f"{gate['precision']}, cosine to fp32 at least {gate['min_cosine']:.4f}")
+        parts.append(f"{gate['used']}, cosine to the reference at least {gate['smallest_cosine']:.4f}")
     if whitening := findings.get("whitening"):
         parts.append(
             f"whitened with e = {whitening['shrinkage']:.3f} (mean cosine was {whitening['anisotropy']:.3f})"

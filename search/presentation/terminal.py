@@ -209,7 +209,7 @@ def _documents(comparison: Comparison, colours: Mapping[str, str], relevant: fro
         name: {hit.doc_id: hit.rank for hit in answer.hits} for name, answer in comparison.answers.items()
     }
     hits = {hit.doc_id: hit for answer in reversed(comparison.answers.values()) for hit in answer.hits}
-    best = sorted(hits, key=lambda doc_id: (min(r.get(doc_id, 10**6) for r in ranks.values()), -len(doc_id)))
+    best = sorted(hits, key=lambda doc_id: sorted(r.get(doc_id, 10**6) for r in ranks.values()))
     table = Table(
         title="documents, and their rank in each column", title_justify="left", box=None, pad_edge=False
     )

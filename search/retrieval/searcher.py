@@ -1,5 +1,6 @@
 """The searcher: opens an index and runs its retrievers side by side."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,9 @@ from search.retrieval.dense import DenseRetriever, QueryVectors
 from search.retrieval.fusion import DEPTH, K, HybridRetriever, reading_depth
 from search.retrieval.lexical import LexicalRetriever
 from search.retrieval.retriever import Retrieved, Retriever
+
+
+_UNASKED = "a query that nobody asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Searcher:
 
     index: OpenIndex
     retrievers: Mapping[str, Retriever]
+    opening_ms: float = 0.0
     _sizes: dict[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -76,13 +81,18 @@ class Searcher:
         IndexerError
             If the folder is no index, is damaged, or holds no retriever of a given name.
         """
+        started = time.perf_counter()
         index = open_index(path)
         names = list(retrievers or [record.name for record in index.manifest.retrievers])
         made: dict[str, Retriever] = {}
         shared = QueryVectors()
         for name in names:
             _make(index, index.record(name), made, shared)
-        return cls(index, {name: made[name] for name in names})
+        for retriever in made.values():
+            if isinstance(retriever, DenseRetriever):
+                # The first encoding loads what the encoder needs: that is opening, not the cost of a query.
+                shared.encode(retriever.parts, _UNASKED)
+        return cls(index, {name: made[name] for name in names}, (time.perf_counter() - started) * 1000)
 
     @property
     def names(self) -> list[str]:
@@ -92,11 +102,6 @@ class Searcher:
     def close(self) -> None:
         """Close the index."""
         self.index.close()
-
-    def warm_up(self) -> None:
-        """Answer a query nobody asked, so that the first real one pays for no loading."""
-        for retriever in self.retrievers.values():
-            retriever.retrieve("warm up", 1)
 
     def select(self, filters: Iterable[str]) -> Selection | None:
         """Return the documents that carry all given `field=value` pairs; None where nothing is asked.
