@@ -1,20 +1,21 @@
 """From a retriever's notation to its encoder and the vectors of the collection: one function a family."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.cost import Cost
 from indexer.encoder import Encoder
 from indexer.errors import ModelError
 from indexer.spec import Family, RetrieverSpec
 from indexer.vectors import Vectors, normalize
-from indexer.whitening import Whitening, WhiteningSpec
-from indexer.workshop import Made, Workshop
+from indexer.whitening import VectorStatistics, Whitening, WhiteningMode, WhiteningSpec
+from indexer.workshop import Made, Workshop, sample_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +140,111 @@ def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     )
 
 
-def _teacher_whitening(spec: RetrieverSpec, made: Made, workshop: Workshop, rows: Any) -> Whitening | None:  # noqa: ANN401
-    from indexer.whitening import VectorStatistics, WhiteningMode
+def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
+    from indexer.static.averaging import averaged
+    from indexer.static.fitting import FitOptions, fit_table
 
-    asked = WhiteningSpec.parse(spec.get("teacher", "auto"))
-    if asked.mode is WhiteningMode.NONE:
-        return None
-    general = VectorStatistics.of(workshop.encode_background(made))
-    return Whitening.fit(workshop.encoded_blocks(made, rows), asked, general=general)
+    made = workshop.contextual(spec)
+    total = workshop.documents.texts
+    share = float(spec.get("share", "1"))
+    rows = sample_rows(total, max(1, round(total * share)) if total else 0)
+    earlier = workshop.earlier_cost(made)
+    space = TeacherSpace.fit(made, rows, workshop, WhiteningSpec.parse(spec.get("teacher", "auto")))
+    statistics = workshop.word_statistics
+    fitted = fit_table(
+        _word_counts(rows, workshop),
+        space.teacher(rows),
+        prior=space.project(workshop.encoded_words(made)),
+        idf_weights=statistics.weights(list(statistics.words), "idf"),
+        options=FitOptions(ridge=float(spec.get("ridge")) if spec.get("ridge") else None),
+        progress=workshop.progress,
+    )
+    encoder = averaged(
+        statistics.words,
+        fitted.table,
+        fitted.weights,
+        term_frequency=FitOptions().term_frequency,
+        name="fitted",
+    )
+    findings = {
+        "fit": {
+            "passages": fitted.passages,
+            "words": len(statistics.words),
+            "share": share,
+            "ridge": fitted.ridge,
+            "iterations": fitted.iterations,
+            "held_out_cosine": fitted.held_out_cosine if np.isfinite(fitted.held_out_cosine) else None,
+            "fit_seconds": fitted.seconds,
+        }
+    }
+    prepared = _streamed(encoder, workshop, model=made.model, findings=findings)
+    if spec.get("query") == "contextual":
+        workshop.encoded(made)
+        prepared = replace(prepared, blocks=space.blocks)
+    return replace(prepared, earlier=earlier)
+
+
+def _distilled(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
+    from indexer.static.averaging import averaged
+
+    made = workshop.contextual(spec)
+    statistics = workshop.word_statistics
+    alone = workshop.encoded_words(made)
+    table = normalize(alone - alone.mean(axis=0)) if len(alone) else alone
+    encoder = averaged(
+        statistics.words, table, statistics.weights(list(statistics.words), "idf"), name="distilled"
+    )
+    return _streamed(encoder, workshop, model=made.model)
+
+
+def _word_counts(rows: NDArray[np.int64], workshop: Workshop) -> Any:  # noqa: ANN401 - scipy is untyped
+    """Return the (rows, V) sparse counts of the corpus's words in the given texts."""
+    from indexer.static.fitting import word_counts
+
+    return word_counts(workshop.documents.iter_texts(rows), workshop.word_statistics.words)
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherSpace:
+    """The space that word vectors are fitted in: the contextual vectors, whitened or only centred."""
+
+    made: Made
+    workshop: Workshop
+    whitening: Whitening
+
+    @classmethod
+    def fit(
+        cls, made: Made, rows: NDArray[np.int64], workshop: Workshop, asked: WhiteningSpec
+    ) -> "TeacherSpace":
+        """Fit the whitening on the given rows, which are encoded if they have not been."""
+        # Without whitening the space is centred all the same: shrinkage 1 moves the origin and nothing else.
+        spec = WhiteningSpec.parse("1.0") if asked.mode is WhiteningMode.NONE else asked
+        general = VectorStatistics.of(workshop.encode_background(made)) if workshop.background else None
+        blocks = list(workshop.encoded_blocks(made, rows)) or [
+            np.zeros((0, made.encoder.dimension), np.float32)
+        ]
+        return cls(made, workshop, Whitening.fit(iter(blocks), spec, general=general))
+
+    def project(self, vectors: Vectors) -> Vectors:
+        """Take contextual (n, d) vectors into the space, of unit length."""
+        return normalize(self.whitening.transform(vectors))
+
+    def teacher(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the (r, d) teacher vectors of the given rows."""
+        parts = [self.project(block) for block in self.workshop.encoded_blocks(self.made, rows)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.whitening.dimension), np.float32)
+
+    def blocks(self) -> Iterator[Vectors]:
+        """Yield the teacher vectors of all texts."""
+        for block in self.workshop.encoded_blocks(self.made):
+            yield self.project(block)
 
 
 _FAMILIES: Mapping[Family, Callable[[RetrieverSpec, Workshop], Prepared]] = MappingProxyType(
     {
         Family.STATIC: _static,
+        Family.FITTED: _fitted,
+        Family.DISTILLED: _distilled,
         Family.CONTEXTUAL: _contextual,
     }
 )

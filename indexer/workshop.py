@@ -27,7 +27,7 @@ from indexer.errors import IndexerError
 from indexer.spec import Family, RetrieverSpec
 from indexer.staging import background_texts
 from indexer.static.weights import WordStatistics, count_words
-from indexer.stores.documents import DocumentStore
+from indexer.stores.documents import DocumentStore, text_digest
 from indexer.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -182,6 +182,22 @@ class Workshop:
         """Yield the vectors of the given rows (all where None) in order."""
         held = self.encoded(made, rows)
         return iter_blocks(held, self.digests if rows is None else self.digests[rows])
+
+    def encoded_words(self, made: Made) -> Vectors:
+        """Return the (V, d) vectors of the corpus's words, each encoded alone; kept like the texts."""
+        held = EncodedTexts(
+            made.folder.parent / f"words-{made.encoder.fingerprint[:16]}", made.encoder.dimension
+        )
+        words = list(self.word_statistics.words)
+        digests = np.frombuffer(b"".join(text_digest(word) for word in words), dtype="V16")
+        missing = np.flatnonzero(held.find(digests) < 0)
+        self.progress.start("encoding words", len(missing), "words")
+        for start in range(0, len(missing), _BLOCK):
+            part = missing[start : start + _BLOCK]
+            held.add(digests[part], made.encoder.encode([words[number] for number in part]))
+            self.progress.advance(len(part))
+        self.progress.finish()
+        return held.gather(digests)
 
     def encode_background(self, made: Made) -> Vectors:
         """Return the (b, d) vectors of the background texts."""
