@@ -2,253 +2,36 @@
 
     y = (x - a m) U l'^(-1/2),    l'_i = (1 - e) l_i + e mean(l)
 
-m and U diag(l) U' are mean and covariance of the vectors of the collection. e = 0 is textbook whitening (the
+m and U diag(l) U' are mean and covariance of the collection's vectors. e = 0 is textbook whitening (the
 covariance becomes the identity), e = 1 only moves the origin. `y` is given before it is scaled to unit
 length; whoever compares by cosine calls `indexer.vectors.normalize` on it.
+
+`auto` takes half of the mean (a = 1/2), e from `indexer.whitening_strength`, and leaves out the direction in
+which the space tells long texts from short ones, where it has one: passages vary little along it, so that
+whitening would blow it up, while every question lies at its far end.
 """
 
 import hashlib
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from indexer.errors import DamagedIndexError, ModelError, SpecError
+from indexer.errors import DamagedIndexError, ModelError
+from indexer.vector_statistics import BLOCK_ROWS, Float64, VectorStatistics, refuse_non_finite
 from indexer.vectors import Vectors, as_float32
+from indexer.whitening_spec import WhiteningMode, WhiteningSpec
+from indexer.whitening_strength import AUTO_SHARE, GeneralSpace, choose_shrinkage, own_strength
 
-Float64 = NDArray[np.float64]
+__all__ = ["VectorStatistics", "Whitening", "WhiteningMode", "WhiteningSpec"]
 
 #: A direction with less variance than this share of the mean variance holds rounding errors, not text.
 NULL_SHARE = 1e-5
 
 _FORMAT = 1
-_BLOCK_ROWS = 8192
-
-
-class WhiteningMode(StrEnum):
-    """How the strength of a whitening is chosen."""
-
-    AUTO = "auto"
-    NONE = "none"
-    RANK = "rank"
-    SHRINKAGE = "shrinkage"
-
-
-@dataclass(frozen=True, slots=True)
-class WhiteningSpec:
-    """A whitening as asked for.
-
-    ==============  ====================================================================
-    `auto`          strength from the measured anisotropy (`choose_shrinkage`)
-    `none`          vectors stay as they are
-    `128`           an integer from 1 up: the first 128 principal directions, e = 0
-    `0.1`, `0`      a number from 0 to 1 that is no integer above 0: shrinkage e, all directions
-                    (`1.0` is e = 1, centring alone; `1` is rank 1)
-    `128/0.1`       both
-    ==============  ====================================================================
-    """
-
-    mode: WhiteningMode = WhiteningMode.AUTO
-    rank: int | None = None
-    shrinkage: float | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse the notation.
-
-        Raises
-        ------
-        SpecError
-            If the text is none of the forms above.
-        """
-        given = text.strip().lower()
-        if given in {WhiteningMode.AUTO, WhiteningMode.NONE}:
-            return cls(WhiteningMode(given))
-        first, slash, second = given.partition("/")
-        try:
-            if slash:
-                return cls(WhiteningMode.RANK, _rank(first), _shrinkage(second))
-            if first.isdecimal() and int(first) > 0:
-                return cls(WhiteningMode.RANK, _rank(first), 0.0)
-            return cls(WhiteningMode.SHRINKAGE, None, _shrinkage(first))
-        except ValueError:
-            message = (
-                f"whitening {text!r} is none of: auto, none, a rank (128), a shrinkage from 0 to 1 (0.1),"
-                " or both (128/0.1)"
-            )
-            raise SpecError(message) from None
-
-    def notation(self) -> str:
-        """Return the text that parses to this spec."""
-        match self.mode:
-            case WhiteningMode.AUTO | WhiteningMode.NONE:
-                return str(self.mode)
-            case WhiteningMode.RANK:
-                return f"{self.rank}/{self.shrinkage}" if self.shrinkage else str(self.rank)
-            case WhiteningMode.SHRINKAGE:
-                return str(self.shrinkage)
-
-
-def _rank(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise ValueError(text)
-    return int(text)
-
-
-def _shrinkage(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(text)
-    return value
-
-
-@dataclass(frozen=True, slots=True)
-class VectorStatistics:
-    """Mean and scatter of vectors in float64, gathered block by block and added up.
-
-    Rows of zeros (texts of which the encoder knows nothing) are counted and otherwise left out.
-
-    Attributes
-    ----------
-    count
-        Rows n that are not zeros.
-    zero_rows
-        Rows that are.
-    mean
-        (d,) mean m of the rows.
-    scatter
-        (d, d) sum of (x - m)(x - m)'.
-    unit_sum
-        (d,) sum of the rows scaled to unit length.
-    """
-
-    count: int
-    zero_rows: int
-    mean: Float64
-    scatter: Float64
-    unit_sum: Float64
-
-    @classmethod
-    def of(cls, block: Vectors) -> Self:
-        """Return the statistics of one (b, d) block.
-
-        Raises
-        ------
-        ModelError
-            If a value is not a finite number.
-        """
-        wide = np.asarray(block, np.float64)
-        if wide.ndim != 2:
-            message = f"vectors must be an (n, d) array, found shape {wide.shape}"
-            raise ValueError(message)
-        _refuse_non_finite(wide)
-        lengths = np.sqrt(np.einsum("nd,nd->n", wide, wide))
-        known = lengths > 0.0
-        rows, lengths = wide[known], lengths[known]
-        mean = rows.mean(axis=0) if len(rows) else np.zeros(wide.shape[1])
-        centred = rows - mean
-        return cls(len(rows), int((~known).sum()), mean, centred.T @ centred, (1.0 / lengths) @ rows)
-
-    @classmethod
-    def gather(cls, blocks: Vectors | Iterable[Vectors]) -> Self:
-        """Return the statistics of an (n, d) array or of all blocks of an iterable, in one pass.
-
-        Raises
-        ------
-        ModelError
-            If there is no block, or a value is not a finite number.
-        """
-        if isinstance(blocks, np.ndarray):
-            blocks = [blocks[at : at + _BLOCK_ROWS] for at in range(0, max(len(blocks), 1), _BLOCK_ROWS)]
-        total: Self | None = None
-        for block in blocks:
-            part = cls.of(block)
-            total = part if total is None else total + part
-        if total is None:
-            message = "there are no vectors to take statistics of; give at least one block"
-            raise ModelError(message)
-        return total
-
-    def __add__(self, other: Self) -> Self:
-        """Return the statistics of both sets (Chan, Golub and LeVeque 1979: no cancellation)."""
-        count = self.count + other.count
-        zero_rows = self.zero_rows + other.zero_rows
-        if not self.count or not other.count:
-            some = other if other.count else self
-            return type(self)(count, zero_rows, some.mean, some.scatter, some.unit_sum)
-        step = other.mean - self.mean
-        scatter = self.scatter + other.scatter
-        scatter += np.outer(step, step) * (self.count * other.count / count)
-        mean = self.mean + step * (other.count / count)
-        return type(self)(count, zero_rows, mean, scatter, self.unit_sum + other.unit_sum)
-
-    @property
-    def dimension(self) -> int:
-        """Dimensions d."""
-        return len(self.mean)
-
-    @property
-    def covariance(self) -> Float64:
-        """(d, d) sample covariance (n - 1 below the line); zeros for fewer than two rows."""
-        return self.scatter / max(self.count - 1, 1)
-
-    @property
-    def is_degenerate(self) -> bool:
-        """Whether there are fewer than two different rows (rounding apart)."""
-        size = float(self.mean @ self.mean) * self.count
-        return self.count < 2 or float(np.trace(self.scatter)) <= 1e-10 * size
-
-    @property
-    def mean_cosine(self) -> float:
-        """Mean cosine c over all pairs of different rows, exact: (|sum u|^2 - n) / (n (n - 1)).
-
-        0 for fewer than two rows.
-        """
-        if self.count < 2:
-            return 0.0
-        total = float(self.unit_sum @ self.unit_sum)
-        return (total - self.count) / (self.count * (self.count - 1.0))
-
-
-def _refuse_non_finite(values: NDArray[np.floating]) -> None:
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.all():
-        message = (
-            f"row {int(np.argmin(finite))} of {len(values)} vectors holds a value that is not a finite"
-            " number; the encoder overflowed: try --precision fp32"
-        )
-        raise ModelError(message)
-
-
-def choose_shrinkage(anisotropy: float) -> float:
-    """Return e for a space whose random texts have this mean cosine: 1 - c^2."""
-    return float(1.0 - np.clip(anisotropy, 0.0, 1.0) ** 2)
-
-
-def small_sample_shrinkage(spectrum: Float64, count: int) -> float:
-    """Return the e below which n vectors say nothing about the spectrum.
-
-    The oracle approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010): the e whose shrunk
-    covariance is nearest to the true one for Gaussian vectors. Near 1 for n far below d, near 0 above.
-
-    Parameters
-    ----------
-    spectrum
-        (d,) eigenvalues of the sample covariance.
-    count
-        Vectors n it was taken from.
-    """
-    d = len(spectrum)
-    trace, squares = float(spectrum.sum()), float((spectrum**2).sum())
-    spread = (count + 1.0 - 2.0 / d) * (squares - trace**2 / d)
-    if spread <= 0.0:
-        return 1.0
-    return float(min(1.0, ((1.0 - 2.0 / d) * squares + trace**2) / spread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +43,7 @@ class Whitening:
     spec
         What was asked for.
     mean
-        (d,) float64 mean m.
+        (d,) float64 mean m of the vectors.
     components
         (d, r) float64 principal directions U, the first coordinate largest in size being positive.
     spectrum
@@ -299,21 +82,22 @@ class Whitening:
         vectors: Vectors | Iterable[Vectors] | VectorStatistics,
         spec: WhiteningSpec,
         *,
-        general: Vectors | Iterable[Vectors] | VectorStatistics | None = None,
-        share: float = 1.0,
+        general: GeneralSpace | VectorStatistics | None = None,
+        share: float | None = None,
     ) -> Self:
         """Fit on the vectors of a collection, in one pass.
 
         Parameters
         ----------
         vectors
-            (n, d) array, blocks of (b, d), or statistics already gathered.
+            (n, d) array, blocks of (b, d), or statistics already gathered. Rows of zeros are left out.
         spec
             How strong.
         general
-            Vectors of general text in the same space; `auto` then measures the anisotropy there.
+            What general text looks like in the same space; `auto` then goes by it instead of by the
+            collection. Statistics of whole texts are second best: they give a mean cosine only.
         share
-            a, the share of the mean to take out.
+            a, the share of the mean to take out; None: 1, for `auto` 1/2.
 
         Raises
         ------
@@ -321,24 +105,21 @@ class Whitening:
             If a value is not a finite number, or `general` has other dimensions.
         """
         found = vectors if isinstance(vectors, VectorStatistics) else VectorStatistics.gather(vectors)
-        elsewhere = _gathered(general, found.dimension)
+        _check_general(general, found.dimension)
         if spec.mode is WhiteningMode.NONE or found.is_degenerate:
-            return cls._identity(found, spec, elsewhere)
-        spectrum, components = _principal(found.covariance)
+            return cls._identity(found, spec, general)
         notes: list[str] = []
-        shrinkage = spec.shrinkage
-        if shrinkage is None:
-            shrinkage = choose_shrinkage((elsewhere or found).mean_cosine)
-        floor = small_sample_shrinkage(spectrum, found.count)
-        small = found.count <= found.dimension
-        if (small or spec.mode is WhiteningMode.AUTO) and shrinkage < floor:
-            notes.append(
-                f"{found.count} vectors are few for {found.dimension} dimensions:"
-                f" shrinkage raised from {shrinkage:.3f} to {floor:.3f}"
-            )
-            shrinkage = floor
+        auto = spec.mode is WhiteningMode.AUTO
+        left_out = None
+        if auto and isinstance(general, GeneralSpace) and general.tells_length:
+            left_out = general.length_direction
+            notes.append("left out the direction that tells long texts from short ones")
+        spectrum, components = _principal(found.covariance, left_out)
+        shrinkage = _shrinkage(spec, found, general, notes)
         shrunk = (1.0 - shrinkage) * spectrum + shrinkage * spectrum.mean()
         kept = _kept_rank(spec, spectrum, shrunk, notes)
+        if share is None:
+            share = AUTO_SHARE if auto else 1.0
         return cls(
             spec,
             found.mean,
@@ -348,14 +129,14 @@ class Whitening:
             shrinkage,
             share,
             found.mean_cosine,
-            None if elsewhere is None else elsewhere.mean_cosine,
+            _general_anisotropy(general),
             found.count,
             tuple(notes),
         )
 
     @classmethod
     def _identity(
-        cls, found: VectorStatistics, spec: WhiteningSpec, general: VectorStatistics | None
+        cls, found: VectorStatistics, spec: WhiteningSpec, general: GeneralSpace | VectorStatistics | None
     ) -> Self:
         d = found.dimension
         notes: tuple[str, ...] = ()
@@ -371,14 +152,14 @@ class Whitening:
             1.0,
             0.0,
             found.mean_cosine,
-            None if general is None else general.mean_cosine,
+            _general_anisotropy(general),
             found.count,
             notes,
         )
 
     @property
     def is_identity(self) -> bool:
-        """Whether vectors stay as they are (asked for, or nothing to fit on); predictions then say nothing."""
+        """Whether vectors stay as they are (asked for, or nothing to fit on)."""
         return self.share == 0.0 and not np.any(self.mean)
 
     @property
@@ -412,12 +193,12 @@ class Whitening:
         if rows.shape[1] != self.input_dimension:
             message = f"the whitening takes {self.input_dimension} dimensions, found {rows.shape[1]}"
             raise ValueError(message)
-        _refuse_non_finite(rows)
+        refuse_non_finite(rows)
         matrix = self.components / np.sqrt(self.shrunk)
         out = np.empty((len(rows), self.dimension), np.float32)
-        for at in range(0, len(rows), _BLOCK_ROWS):
-            block = rows[at : at + _BLOCK_ROWS].astype(np.float64)
-            out[at : at + _BLOCK_ROWS] = (block - self.share * self.mean) @ matrix
+        for at in range(0, len(rows), BLOCK_ROWS):
+            block = rows[at : at + BLOCK_ROWS].astype(np.float64)
+            out[at : at + BLOCK_ROWS] = (block - self.share * self.mean) @ matrix
         out[~rows.any(axis=1)] = 0.0
         return out
 
@@ -486,23 +267,53 @@ class Whitening:
             raise DamagedIndexError(message) from error
 
 
-def _gathered(
-    vectors: Vectors | Iterable[Vectors] | VectorStatistics | None, dimension: int
-) -> VectorStatistics | None:
-    if vectors is None:
-        return None
-    found = vectors if isinstance(vectors, VectorStatistics) else VectorStatistics.gather(vectors)
-    if found.dimension != dimension:
-        message = (
-            f"general text has {found.dimension} dimensions, the collection {dimension}; encode both alike"
-        )
+def _check_general(general: GeneralSpace | VectorStatistics | None, dimension: int) -> None:
+    if general is None:
+        return
+    found = general.dimension
+    if found != dimension:
+        message = f"general text has {found} dimensions, the collection {dimension}; encode both alike"
         raise ModelError(message)
-    return found if found.count > 1 else None
 
 
-def _principal(covariance: Float64) -> tuple[Float64, Float64]:
-    """Return eigenvalues, largest first, and eigenvectors as columns, signs fixed."""
-    values, vectors = np.linalg.eigh(covariance)
+def _general_anisotropy(general: GeneralSpace | VectorStatistics | None) -> float | None:
+    if general is None:
+        return None
+    return general.anisotropy if isinstance(general, GeneralSpace) else general.mean_cosine
+
+
+def _shrinkage(
+    spec: WhiteningSpec,
+    found: VectorStatistics,
+    general: GeneralSpace | VectorStatistics | None,
+    notes: list[str],
+) -> float:
+    n, d = found.count, found.dimension
+    if spec.shrinkage is None:
+        if isinstance(general, GeneralSpace):
+            strength = general.strength
+        else:
+            strength = own_strength((general or found).mean_cosine)
+        return choose_shrinkage(strength, n, d)
+    if n <= d and spec.shrinkage < 1.0:
+        # Whitened in full, n <= d vectors are the corners of a simplex: every pair has the same cosine.
+        notes.append(
+            f"{n} vectors in {d} dimensions have no spectrum worth evening out:"
+            f" centred only, instead of a shrinkage of {spec.shrinkage:g}"
+        )
+        return 1.0
+    return spec.shrinkage
+
+
+def _principal(covariance: Float64, left_out: Float64 | None) -> tuple[Float64, Float64]:
+    """Return eigenvalues, largest first, and eigenvectors as columns, signs fixed, at right angles to one."""
+    if left_out is None:
+        values, vectors = np.linalg.eigh(covariance)
+    else:
+        # All columns but the first of this orthogonal matrix span what is at right angles to the direction.
+        basis = np.linalg.qr(np.column_stack([left_out, np.eye(len(left_out))]))[0][:, 1 : len(left_out)]
+        values, inner = np.linalg.eigh(basis.T @ covariance @ basis)
+        vectors = basis @ inner
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     largest = np.abs(vectors).argmax(axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
