@@ -15,7 +15,7 @@ from corpora.builtin.senses import open_senses
 from corpora.collection import Collection
 from corpora.document import Document
 from corpora.duplicates import unique
-from corpora.errors import CollectionNotFoundError
+from corpora.errors import CollectionNotFoundError, CorpusError, UnreadableFileError
 from corpora.limits import MEBIBYTE
 from corpora.options import DEFAULT_OPTIONS, ReadOptions
 from corpora.read_log import ReadLog
@@ -91,9 +91,12 @@ def open_collection(
         raise CollectionNotFoundError(message)
     try:
         collection = _open_folder(path, options, log) if is_folder else _open_file(path, options)
-    except PermissionError as error:
-        message = f"{error.filename or path} may not be read; change its permissions"
-        raise CollectionNotFoundError(message) from None
+    except OSError as error:
+        if isinstance(error, CorpusError):
+            raise
+        reason = error.strerror or type(error).__name__
+        message = f"{error.filename or path} cannot be read ({reason}); see to its permissions"
+        raise UnreadableFileError(message) from None
     if name in BUILTIN:
         kind = "folder" if is_folder else "file"
         note = f"{name} is the {kind} of this name here, not the built-in collection"
@@ -128,11 +131,6 @@ def _read_file(path: Path, reader: Reader, options: ReadOptions, log: ReadLog) -
     log.files = 1
     try:
         yield from unique(partial(reader, path, options), options.duplicates, log)
-    except OSError as error:
-        if isinstance(error, CollectionNotFoundError):
-            raise
-        message = f"{path} cannot be read any more ({error.strerror or type(error).__name__})"
-        raise CollectionNotFoundError(message) from error
     finally:
         CONFINEMENT.close()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from corpora.document import Document
+from corpora.errors import CorpusError, UnreadableFileError
 from corpora.judgements import Qrels, Query
 from corpora.read_log import ReadLog
 
@@ -59,9 +60,18 @@ class Collection:
             If a file cannot be read at all, or two records carry one id.
         """
         log = ReadLog() if log is None else log
-        for document in self.read(log):
-            log.documents += 1
-            yield document
+        try:
+            for document in self.read(log):
+                log.documents += 1
+                yield document
+        except OSError as error:
+            if isinstance(error, CorpusError):
+                raise
+            place = error.filename or self.source
+            message = (
+                f"{place} cannot be read ({error.strerror or type(error).__name__}); see that it is there"
+            )
+            raise UnreadableFileError(message) from error
 
     def background(self, log: ReadLog | None = None) -> Iterator[Document]:
         """Stream the background texts: for training and statistics, never to be found."""

@@ -1,6 +1,7 @@
 """Tables in text: `.csv` and `.tsv`, the first row naming the columns."""
 
 import csv
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,19 +138,49 @@ def _delimiter(path: Path, options: ReadOptions, log: ReadLog) -> str:
 
 
 def _tsv_rows(path: Path, options: ReadOptions, log: ReadLog) -> Iterator[Row]:
+    csv.field_size_limit(min(options.limits.record_bytes, _LARGEST_FIELD_LIMIT))
     columns = 0
     lines = read_lines(path, options, log)
-    waiting: list[tuple[int, str]] = []
+    # Lines that were looked at for a field that goes on, and turned out to be rows of their own.
+    waiting: deque[tuple[int, str]] = deque()
     while True:
-        number, line = waiting.pop() if waiting else next(lines, (0, ""))
+        number, line = waiting.popleft() if waiting else next(lines, (0, ""))
         if not number:
             return
         row = _unquoted(line.rstrip("\r\n").split("\t"))
         if row is None:
-            row, unused = _tsv_row_over_lines(line, lines, columns)
-            waiting.extend(reversed(unused))
+            ahead = list(_lines_ahead(line, waiting, lines, options.limits.record_bytes))
+            row = _row_over_lines([line, *(text for _, text in ahead)], columns)
+            if row is None:
+                row = line.rstrip("\r\n").split("\t")
+                waiting.extendleft(reversed(ahead))
         columns = columns or len(row)
         yield number, row
+
+
+def _lines_ahead(
+    line: str, waiting: "deque[tuple[int, str]]", lines: Iterator[tuple[int, str]], most: int
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines after one whose quotation marks are odd, up to where they are even."""
+    marks, size = line.count('"'), len(line)
+    for _ in range(_TSV_FIELD_LINES):
+        if marks % 2 == 0 or size > most:
+            return
+        following = waiting.popleft() if waiting else next(lines, None)
+        if following is None:
+            return
+        marks += following[1].count('"')
+        size += len(following[1])
+        yield following
+
+
+def _row_over_lines(lines: list[str], columns: int) -> list[str] | None:
+    """Return the row that lines with quoted fields make up together, if it has the columns of the others."""
+    try:
+        rows = list(csv.reader(lines, delimiter="\t", strict=True))
+    except csv.Error:
+        return None
+    return rows[0] if len(rows) == 1 and len(rows[0]) == columns else None
 
 
 def _unquoted(parts: list[str]) -> list[str] | None:
@@ -167,26 +198,3 @@ def _is_quoted(part: str) -> bool:
 
 def _is_open(part: str) -> bool:
     return part.startswith('"') and part.count('"') % 2 == 1
-
-
-def _tsv_row_over_lines(
-    line: str, lines: Iterator[tuple[int, str]], columns: int
-) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return a row one of whose quoted fields holds tabs or ends of line, or else the line taken literally.
-
-    Lines that were looked at in vain are handed back.
-    """
-    ahead: list[tuple[int, str]] = []
-    whole = line
-    while len(ahead) < _TSV_FIELD_LINES:
-        row = next(csv.reader(whole.splitlines(keepends=True), delimiter="\t"), [])
-        if whole.count('"') % 2 == 0:
-            if len(row) == columns:
-                return row, []
-            break
-        following = next(lines, None)
-        if following is None:
-            break
-        ahead.append(following)
-        whole += following[1]
-    return line.rstrip("\r\n").split("\t"), ahead

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from corpora.catalog import BUILTIN, open_collection
-from corpora.errors import CollectionNotFoundError, CorpusError
+from corpora.errors import CollectionNotFoundError, CorpusError, UnreadableFileError
 from corpora.fingerprint import CollectionFingerprint
 from corpora.read_log import ReadLog
 
@@ -82,7 +82,7 @@ def test_file_that_vanishes_between_readings_is_one_line(tmp_path):
     path.write_text('{"_id": "1", "text": "x"}\n')
     collection = open_collection(path)
     path.unlink()
-    with pytest.raises(CollectionNotFoundError, match="cannot be read any more"):
+    with pytest.raises(UnreadableFileError, match=r"docs\.jsonl cannot be read \(No such file"):
         list(collection.documents())
 
 

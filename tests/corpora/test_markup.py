@@ -10,7 +10,8 @@ from corpora.readers.markup import from_markdown, from_rest
 def test_markdown():
     source = (
         '---\ntitle: Front\n---\n# Heading *one*\n\nA [link](http://x.y "t") and ![image](i.png), `code`,\n'
-        "**bold** snake_case.\n\n> quoted\n> - item\n1. first\n\n```python\nx = 1\n```\n\n| a | b |\n|---|---|\n"
+        "**bold** snake_case.\n\n"
+        "> quoted\n> - item\n1. first\n\n```python\nx = 1\n```\n\n| a | b |\n|---|---|\n"
         "| 1 | 2 |\n\n[ref]: http://z\nend<br>\n"
     )
     titled = from_markdown(source)

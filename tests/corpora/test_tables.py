@@ -67,6 +67,15 @@ def test_quoted_tsv_fields_hold_tabs_lines_and_quotes(tmp_path):
     assert [document.text for document in documents] == ['a\tb\nc "d"', "whole"]
 
 
+def test_unclosed_quotes_in_a_tsv_keep_every_row_in_order(tmp_path):
+    rows = ['"open', "plain", '"open again', '"a" b', "x", '"last']
+    content = "id\ttext\n" + "".join(f"{number}\t{text}\n" for number, text in enumerate(rows))
+    documents, _ = _read(tmp_path / "docs.tsv", content)
+    assert [(document.doc_id, document.text) for document in documents] == [
+        (str(number), text) for number, text in enumerate(rows)
+    ]
+
+
 @pytest.mark.parametrize("name", ["docs.csv", "docs.tsv"])
 @pytest.mark.parametrize("content", ["", "id,text\n", "\n\n\n", "\ufeff", "id\ttext"])
 def test_table_without_rows_gives_no_documents(tmp_path, name, content):
