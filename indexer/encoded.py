@@ -6,6 +6,7 @@ texts that are new. A block that cannot be read is left out, and its texts are e
 """
 
 import os
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from indexer.stores.documents import DocumentStore
 from indexer.vectors import Vectors
 
 BLOCK = 8192
+#: Texts, evenly spread, that are encoded first to tell how long the others will take.
+_TRIAL = 128
 
 
 class EncodedTexts:
@@ -137,15 +140,41 @@ def encode_missing(
     """Encode those of the given ascending rows that are not held yet, block by block; return how many there were."""
     digests = documents.digests()
     missing = rows[held.find(digests[rows]) < 0]
+    count = len(missing)
+    if count > 4 * _TRIAL:
+        trial = missing[:: count // _TRIAL][:_TRIAL]
+        seconds = _encode(held, encoder, documents, digests, trial) * count / len(trial)
+        progress.note(f"{task}: {count:,} texts will take about {_duration(seconds)}")
+        missing = np.setdiff1d(missing, trial, assume_unique=True)
     progress.start(task, len(missing), "texts")
-    texts = documents.iter_texts(missing)
     for start in range(0, len(missing), BLOCK):
         part = missing[start : start + BLOCK]
-        batch = [next(texts) for _ in part]
-        held.add(digests[part], encoder.encode(batch))
+        _encode(held, encoder, documents, digests, part)
         progress.advance(len(part))
     progress.finish()
-    return len(missing)
+    return count
+
+
+def _encode(
+    held: EncodedTexts,
+    encoder: Encoder,
+    documents: DocumentStore,
+    digests: NDArray[np.void],
+    rows: NDArray[np.int64],
+) -> float:
+    """Encode the texts of some rows, keep them, and return the seconds that encoding took."""
+    texts = list(documents.iter_texts(rows))
+    started = time.perf_counter()
+    vectors = encoder.encode(texts)
+    seconds = time.perf_counter() - started
+    held.add(digests[rows], vectors)
+    return seconds
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def iter_blocks(held: EncodedTexts, digests: NDArray[np.void]) -> Iterator[Vectors]:

@@ -163,16 +163,22 @@ class DocumentStore:
 
     def iter_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
         """Yield the distinct passage texts in order of row; only the given ascending rows where there are some."""
-        sql = """
-            SELECT t.row, t.text, d.title, d.text, p.start, p.stop FROM texts t
-            JOIN passages p ON p.row = t.row JOIN documents d ON d.number = p.document
-            WHERE t.row BETWEEN ? AND ? GROUP BY t.row HAVING p.document = min(p.document) ORDER BY t.row"""
-        wanted = None if rows is None else set(rows.tolist())
-        for low in range(0, self.texts, _BATCH):
-            for row, own, title, text, start, stop in self._query(sql, (low, low + _BATCH - 1)):
-                if wanted is None or row in wanted:
+        wanted = np.arange(self.texts, dtype=np.int64) if rows is None else rows
+        for start in range(0, len(wanted), _BATCH):
+            chunk = wanted[start : start + _BATCH].tolist()
+            together = chunk[-1] - chunk[0] < 4 * len(chunk)
+            where = "BETWEEN ? AND ?" if together else f"IN ({','.join('?' * len(chunk))})"
+            sql = f"""
+                SELECT t.row, t.text, d.title, d.text, p.start, p.stop FROM texts t
+                JOIN passages p ON p.row = t.row JOIN documents d ON d.number = p.document
+                WHERE t.row {where} GROUP BY t.row HAVING p.document = min(p.document) ORDER BY t.row"""  # noqa: S608
+            asked = set(chunk)
+            for row, own, title, text, first, stop in self._query(
+                sql, (chunk[0], chunk[-1]) if together else chunk
+            ):
+                if row in asked:
                     whole = Document("", str(text), str(title)).searchable_text
-                    yield str(own) if own is not None else whole[start:stop]  # type: ignore[misc]
+                    yield str(own) if own is not None else whole[first:stop]  # type: ignore[misc]
 
     def digests(self) -> NDArray[np.void]:
         """Return the (texts,) 16-byte digests in order of row."""
