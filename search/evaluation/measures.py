@@ -18,6 +18,8 @@ from search.ranking import Ranking
 #: measure -> query id -> score
 PerQuery = dict[str, dict[str, float]]
 
+#: An id that no document has: ids hold no control characters.
+_NOBODYS = "\x01"
 _LARGEST_GRADE = 1_000_000
 #: trec_eval's stand-in for 0 in geometric means.
 _GEOMETRIC_FLOOR = math.log(0.00001)
@@ -122,11 +124,25 @@ def _compute(provider: str, measures: Sequence[Measure], qrels: Qrels, ranks: Ra
 def _compute_trec(provider: str, measures: Sequence[Measure], qrels: Qrels, ranks: Ranks) -> Scores:
     import pytrec_eval
 
+    qrels = {query: _bearable(grades) for query, grades in qrels.items()}
     yield from _compute(provider, measures, qrels, ranks)
     names = [measure.name for measure in measures if measure.definition is None]
     if names:
         for query, values in pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(ranks).items():
             yield from ((name, query, value) for name, value in values.items())
+
+
+def _bearable(grades: Mapping[str, int]) -> dict[str, int]:
+    """Return grades that trec_eval survives, with the same figures.
+
+    It counts the grades of a query in a table from 0 to the largest one: where that one is negative, it reads
+    and writes outside the table, which ends in wrong figures, an endless loop or a crash. A document that
+    nobody retrieves, with grade 0, changes no figure and gives the table its first place.
+    """
+    if min(grades.values()) >= 0:
+        return dict(grades)
+    bearable = {doc_id: max(-1, grade) for doc_id, grade in grades.items()}
+    return bearable if max(grades.values()) >= 0 else bearable | {_NOBODYS: 0}
 
 
 def _compute_accuracy(provider: str, measures: Sequence[Measure], qrels: Qrels, ranks: Ranks) -> Scores:
