@@ -266,6 +266,55 @@ def _check_expectations(evaluation: Any, expect: list[str]) -> None:  # noqa: AN
         raise typer.Exit(1)
 
 
+collections_app = typer.Typer(
+    help="List the built-in collections; survey or export any collection.", no_args_is_help=True
+)
+app.add_typer(collections_app, name="collections")
+
+
+@collections_app.command("list")
+def list_collections(as_json: AsJson = False) -> None:
+    """List the collections that come with twindex."""
+    from corpora.catalog import BUILTIN
+    from search.presentation.terminal import key_values
+
+    described = {name: built_in.description for name, built_in in BUILTIN.items()}
+    if as_json:
+        _print_json({"collections": described})
+    else:
+        _out().print(key_values(described.items()))
+
+
+@collections_app.command("show")
+def show_collection(collection: CollectionName, as_json: AsJson = False) -> None:
+    """Show what a collection is like and about what indexing it would take."""
+    from corpora.catalog import open_collection
+    from search.presentation.surveys import estimate_rows, survey_json, survey_pairs
+    from search.presentation.terminal import key_values, progress_on, table_view
+    from search.surveying import survey_with_estimates
+
+    with progress_on(_err()) as progress:
+        found, estimates = survey_with_estimates(open_collection(collection), progress)
+    if as_json:
+        _print_json(survey_json(found, estimates))
+        return
+    console = _out()
+    console.print(key_values(survey_pairs(found)))
+    console.print(table_view(estimate_rows(estimates), "indexing it here would take about", ()))
+
+
+@collections_app.command("export")
+def export_collection(
+    collection: CollectionName, folder: Annotated[Path, typer.Argument(help="New folder for the BEIR files.")]
+) -> None:
+    """Write a collection as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/."""
+    from corpora.catalog import open_collection
+    from corpora.export import export_beir
+
+    count = export_beir(open_collection(collection), folder)
+    sys.stdout.write(f"{count:,} documents written to {folder}\n")
+
+
 @app.command()
 def info(index_path: IndexPath, as_json: AsJson = False) -> None:
     """Show what an index holds and what it cost."""
