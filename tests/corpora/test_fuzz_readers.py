@@ -17,7 +17,7 @@ from corpora.read_log import ReadLog
 from corpora.survey import survey
 
 _FUZZ = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
@@ -84,7 +84,7 @@ def test_any_bytes_under_any_name(tmp_path, name, data, duplicates, encoding):
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.pdf"])
-@settings(_FUZZ, max_examples=15)
+@settings(_FUZZ, max_examples=8)
 @given(data=_BYTES)
 def test_any_bytes_as_a_page(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
@@ -136,7 +136,7 @@ def whole_files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl.gz"])
-@settings(_FUZZ, max_examples=80)
+@settings(_FUZZ, max_examples=40)
 @given(seed=st.integers(0, 2**32), changes=st.integers(1, 6))
 def test_good_files_with_damaged_bytes(tmp_path, whole_files, name, seed, changes):
     dice = random.Random(seed)

@@ -1,10 +1,14 @@
 """HTML and PDF made to hurt: each costs a bounded amount and ends in one line."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from corpora.limits import Limits
 from corpora.options import DEFAULT_OPTIONS, ReadOptions
 from corpora.read_log import ReadLog
 from corpora.readers import parsing_worker
+from corpora.readers.confinement import Confinement
 
 
 def _read(folder, options=DEFAULT_OPTIONS):
@@ -160,6 +165,38 @@ def test_confined_process_can_neither_write_nor_connect_nor_start_processes(tmp_
     assert done.stdout == "refused\n", done.stderr
     assert not (tmp_path / "file").exists()
     assert there.read_text() == "kept"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal here")
+def test_process_that_died_is_started_anew(tmp_path):
+    confinement = Confinement()
+    ask = partial(
+        confinement.parse,
+        {"kind": "html", "html": "<p>a"},
+        seconds=20.0,
+        memory_bytes=1 << 31,
+        where="a.html",
+    )
+    try:
+        assert ask()["text"] == "a"
+        confinement._process.kill()
+        confinement._process.wait()
+        assert ask()["text"] == "a"
+        # One that dies while it parses costs that file, and no other.
+        os.kill(confinement._process.pid, signal.SIGSTOP)
+        threading.Timer(0.2, confinement._process.kill).start()
+        with pytest.raises(UnreadableFileError, match=r"a\.html: its parser crashed"):
+            ask()
+        assert ask()["text"] == "a"
+    finally:
+        confinement.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bounds on memory are kept on Linux")
+def test_too_little_memory_for_the_parsers_says_so(tmp_path):
+    _page(tmp_path / "a.html", "<p>x")
+    _, summary = _read(tmp_path, ReadOptions(limits=Limits(parser_memory_bytes=1 << 20)))
+    assert summary.skipped_count == 1
 
 
 def test_worker_answers_every_request_with_one_line():

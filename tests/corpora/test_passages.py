@@ -110,7 +110,7 @@ _TEXTS = st.lists(
 ).map(" ".join) | st.text(max_size=300)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     text=_TEXTS, budget=st.integers(2, 40), share=st.floats(0, 0.6), title=st.sampled_from(["", "A title"])
 )
@@ -129,7 +129,7 @@ def test_windows_cover_the_text_within_the_budget(text, budget, share, title):
         assert passage.start < following.start <= passage.end < following.end
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(count=st.integers(1, 400), budget=st.integers(2, 50), share=st.floats(0, 0.9))
 def test_neighbours_share_the_overlap_and_no_window_is_tiny(count, budget, share):
     text = " ".join(f"w{number}" for number in range(count))
@@ -165,7 +165,7 @@ def _minilm_pieces(texts):
 
 
 @pytest.mark.real_model
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=_TEXTS.map(lambda text: text * 3), budget=st.integers(8, 64))
 def test_windows_fit_the_real_tokenizer_when_tokenised_alone(text, budget):
     passages = split_passages(Document("d", text), Window(budget, budget // 4), _minilm_pieces).passages
