@@ -358,19 +358,11 @@ def main() -> None:
 
 
 def _run(arguments: list[str], debug: bool) -> int:
-    import click
-
-    from corpora.errors import CorpusError
-
     _survive_encodings()
     try:
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("stopped\n")
         return 130
     except BrokenPipeError:
@@ -378,9 +370,13 @@ def _run(arguments: list[str], debug: bool) -> int:
         sys.stdout = None  # type: ignore[assignment]
         return 0
     except Exception as error:
+        if hasattr(error, "show"):  # what typer itself raises about a wrong call, whichever click it brings
+            error.show()
+            return int(getattr(error, "exit_code", 2))
         if debug:
             raise
         return _report(error)
+    return result if isinstance(result, int) else 0
 
 
 def _report(error: Exception) -> int:
