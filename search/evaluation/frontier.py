@@ -17,8 +17,11 @@ class Point(NamedTuple):
 def dominates(one: Point, other: Point) -> bool:
     """Return whether one point is nowhere worse than the other and somewhere better.
 
-    Where a cost of either is unknown, the point cannot be said to be no worse: it does not dominate.
+    Where a cost of one is unknown, the point cannot be said to be no worse: it does not dominate. Nor does it
+    where no cost is known of either.
     """
+    if all(cost is None for cost in one.costs):
+        return False
     better = one.quality > other.quality
     if one.quality < other.quality:
         return False

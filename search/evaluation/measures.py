@@ -51,7 +51,9 @@ def evaluate_run(
         If a measure cannot be computed here, or a grade is too large for trec_eval's tables.
     """
     wanted = parse_measures(measures)
-    judged = {query: dict(grades) for query, grades in qrels.items() if grades}
+    judged = {
+        q: {doc_id: int(grade) for doc_id, grade in grades.items()} for q, grades in qrels.items() if grades
+    }
     _check_grades(judged)
     ranks = {query: _ranks(run.get(query, ())) for query in judged}
     answered = {query: found for query, found in ranks.items() if found}
