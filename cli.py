@@ -234,29 +234,26 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure quality and cost of every retriever on the collection's judgements."""
-    from search.evaluating import evaluate_index
-    from search.presentation.summaries import evaluation_table
-    from search.presentation.terminal import progress_on
+    from search.measuring import evaluation_rows, measure_index
+    from search.presentation.terminal import progress_on, table_view
     from search.retrieval.searcher import Searcher
 
     searcher = Searcher.open(index_path, _names(retrievers))
     with progress_on(_err()) as progress:
-        evaluation = evaluate_index(
-            searcher,
-            split=split,
-            measures=measures.split(","),
-            baseline=baseline,
-            runs=runs,
-            progress=progress,
+        evaluation = measure_index(
+            searcher, progress=progress, split=split, measures=measures, baseline=baseline, runs=runs
         )
     if as_json:
         _print_json(evaluation.to_json())
     else:
-        _out().print(evaluation_table(evaluation))
+        title = f"{evaluation.collection['name']}, {split}: {evaluation.queries.count:,} judged queries"
+        _out().print(table_view(list(evaluation_rows(evaluation)), title, evaluation.notes()))
     _check_expectations(evaluation, expect or [])
 
 
 def _check_expectations(evaluation: Any, expect: list[str]) -> None:  # noqa: ANN401
+    if not expect:
+        return
     from search.evaluation.expectations import check_expectations
 
     failures = check_expectations(evaluation, expect)

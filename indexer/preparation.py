@@ -125,8 +125,8 @@ def _streamed(
 
 
 def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
+    earlier = workshop.earlier_cost(spec)
     made = workshop.contextual(spec)
-    earlier = workshop.earlier_cost(made)
     workshop.encoded(made)
     return Prepared(
         made.encoder,
@@ -141,31 +141,25 @@ def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
 
 
 def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
-    from indexer.static.averaging import averaged
+    from indexer.static.distillation import static_encoder, word_counts
     from indexer.static.fitting import FitOptions, fit_table
 
+    earlier = workshop.earlier_cost(spec)
     made = workshop.contextual(spec)
     total = workshop.documents.texts
     share = float(spec.get("share", "1"))
     rows = sample_rows(total, max(1, round(total * share)) if total else 0)
-    earlier = workshop.earlier_cost(made)
     space = TeacherSpace.fit(made, rows, workshop, WhiteningSpec.parse(spec.get("teacher", "auto")))
     statistics = workshop.word_statistics
     fitted = fit_table(
-        _word_counts(rows, workshop),
+        word_counts(workshop.text_blocks(rows=rows), statistics.words),
         space.teacher(rows),
         prior=space.project(workshop.encoded_words(made)),
         idf_weights=statistics.weights(list(statistics.words), "idf"),
         options=FitOptions(ridge=float(spec.get("ridge")) if spec.get("ridge") else None),
         progress=workshop.progress,
     )
-    encoder = averaged(
-        statistics.words,
-        fitted.table,
-        fitted.weights,
-        term_frequency=FitOptions().term_frequency,
-        name="fitted",
-    )
+    encoder = static_encoder(statistics.words, fitted, name="fitted")
     findings = {
         "fit": {
             "passages": fitted.passages,
@@ -195,13 +189,6 @@ def _distilled(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
         statistics.words, table, statistics.weights(list(statistics.words), "idf"), name="distilled"
     )
     return _streamed(encoder, workshop, model=made.model)
-
-
-def _word_counts(rows: NDArray[np.int64], workshop: Workshop) -> Any:  # noqa: ANN401 - scipy is untyped
-    """Return the (rows, V) sparse counts of the corpus's words in the given texts."""
-    from indexer.static.fitting import word_counts
-
-    return word_counts(workshop.documents.iter_texts(rows), workshop.word_statistics.words)
 
 
 @dataclass(frozen=True, slots=True)

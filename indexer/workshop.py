@@ -7,6 +7,7 @@ by what decides them, so that the next build of this index finds them.
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,7 +115,9 @@ class Workshop:
         """Return the contextual encoder that a retriever asks for, made once and kept."""
         key = _encoder_key(spec)
         if key not in self._made:
-            self._made[key] = self._make_contextual(spec, key)
+            started = time.perf_counter()
+            made = self._made[key] = self._make_contextual(spec, key)
+            self.meter.add(made.encoder.fingerprint, Cost(seconds=time.perf_counter() - started))
         return self._made[key]
 
     def _make_contextual(self, spec: RetrieverSpec, key: str) -> Made:
@@ -206,9 +209,10 @@ class Workshop:
             self._background_vectors[key] = made.encoder.encode(self.background)
         return self._background_vectors[key]
 
-    def earlier_cost(self, made: Made) -> Cost:
-        """Return what encoding the texts of this encoder cost before the present retriever asked for them."""
-        return self.meter.costs.get(made.encoder.fingerprint, Cost())
+    def earlier_cost(self, spec: RetrieverSpec) -> Cost:
+        """Return what the encoder that a retriever asks for has cost before it asks: making it, and its texts."""
+        made = self._made.get(_encoder_key(spec))
+        return Cost() if made is None else self.meter.costs.get(made.encoder.fingerprint, Cost())
 
     # Words
 
@@ -217,10 +221,12 @@ class Workshop:
         """Counts of the words of all texts."""
         return count_words(self.text_blocks(), progress=self.progress)
 
-    def text_blocks(self, size: int = _BLOCK) -> Iterator[list[str]]:
-        """Yield the distinct texts in order of row, in blocks."""
+    def text_blocks(
+        self, size: int = _BLOCK, *, rows: NDArray[np.int64] | None = None
+    ) -> Iterator[list[str]]:
+        """Yield the distinct texts of the given rows (all where None) in order of row, in blocks."""
         block: list[str] = []
-        for text in self.documents.iter_texts():
+        for text in self.documents.iter_texts(rows):
             block.append(text)
             if len(block) == size:
                 yield block

@@ -214,6 +214,10 @@ class DocumentStore:
             ids.update(self._query(sql, chunk))  # type: ignore[arg-type]
         return ids
 
+    def holds(self, doc_id: str) -> bool:
+        """Return whether there is a document with this id."""
+        return next(self._query("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)), None) is not None
+
     def fetch(self, doc_id: str, passage: int = 0) -> StoredDocument | None:
         """Return a document and the span of one of its passages; None where there is no such id."""
         row = next(

@@ -1,0 +1,171 @@
+"""All judged queries of an index, run through its retrievers and measured: quality and cost in one value."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from corpora.collection import Collection
+from corpora.progress import Progress
+from indexer import judgement_files
+from indexer.judgement_files import Judgements
+from indexer.spec import Family
+from search.errors import NoJudgementsError
+from search.evaluation.cost import IndexCost, RetrieverCost, retriever_cost
+from search.evaluation.evaluate import evaluate
+from search.evaluation.evaluation import Evaluation
+from search.evaluation.judged_queries import judged_queries
+from search.evaluation.measure_names import DEFAULT_MEASURES, parse_measures
+from search.retrieval.searcher import Searcher
+
+DEPTH = 1000
+
+
+def measure_index(
+    searcher: Searcher,
+    *,
+    progress: Progress,
+    collection: Collection | None = None,
+    split: str = "test",
+    measures: str | Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+    runs: Path | None = None,
+    price_per_hour: float | None = None,
+) -> Evaluation:
+    """Run the judged queries of an index (or of a collection with the same documents) and measure every retriever.
+
+    Parameters
+    ----------
+    searcher
+        The retrievers.
+    progress
+        Told of each query.
+    collection
+        Whose queries and judgements to use; the index's own where None.
+    split
+        Which judgements.
+    measures
+        Names of measures.
+    baseline
+        The retriever that others are compared with.
+    runs
+        A folder for TREC runs and per-query scores; nothing is written where None.
+    price_per_hour
+        What this machine costs an hour.
+
+    Raises
+    ------
+    NoJudgementsError
+        If there is no such split, or no query of it is judged.
+    MeasureError
+        If a measure cannot be computed.
+    """
+    index = searcher.index
+    wanted = parse_measures(measures)
+    judgements = _judgements(searcher, collection)
+    qrels = judgements.qrels.get(split)
+    if qrels is None:
+        held = ", ".join(judgements.qrels) or "none"
+        message = f"there are no judgements named {split!r}; splits of this collection: {held} (--split)"
+        raise NoJudgementsError(message)
+    elsewhere = {query_id for name, other in judgements.qrels.items() if name != split for query_id in other}
+    texts = {
+        query_id: query.text
+        for query_id, query in judgements.queries.items()
+        if query_id in qrels or query_id not in elsewhere
+    }
+    queries = judged_queries(qrels, texts, _KnownDocuments(searcher))
+    asked = [judgements.queries[query_id] for query_id in queries.qrels]
+    same_id = index.manifest.exclude_same_id if collection is None else collection.exclude_same_id
+    batch = searcher.run(asked, DEPTH, exclude_same_id=same_id, progress=progress)
+    costs = {
+        name: retriever_cost(
+            batch.costs[name].values(), index_cost(searcher, name), price_per_hour=price_per_hour
+        )
+        for name in searcher.names
+    }
+    evaluation = evaluate(
+        batch.runs,
+        queries,
+        measures=wanted,
+        baseline=baseline or None,
+        costs=costs,
+        collection={
+            "name": index.manifest.collection,
+            "split": split,
+            "documents": index.manifest.documents,
+            "fingerprint": index.manifest.fingerprint,
+            "queries_are_documents": same_id,
+        },
+    )
+    if runs is not None:
+        from search.evaluation.runs import write_runs
+
+        write_runs(runs, batch.runs, evaluation)
+    return evaluation
+
+
+def _judgements(searcher: Searcher, collection: Collection | None) -> Judgements:
+    if collection is not None:
+        return Judgements(collection.queries, collection.qrels)
+    found = judgement_files.load(searcher.index.generation.judgements)
+    if not found.qrels:
+        message = "this index has no judgements; name a collection that has them (--collection), or judge some yourself"
+        raise NoJudgementsError(message)
+    return found
+
+
+class _KnownDocuments:
+    """Answers whether the index holds an id."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._documents = searcher.index.documents
+
+    def __contains__(self, doc_id: object) -> bool:
+        return isinstance(doc_id, str) and self._documents.holds(doc_id)
+
+
+def index_cost(searcher: Searcher, name: str) -> IndexCost:
+    """Return what building one retriever took; a hybrid took what its members took."""
+    record = searcher.index.record(name)
+    members = record.spec.members if record.family is Family.HYBRID else (name,)
+    costs = [searcher.index.cost[member] for member in members if member in searcher.index.cost]
+    if not costs:
+        return IndexCost(bytes_per_text=searcher.bytes_per_text(name))
+    return IndexCost(
+        seconds=sum(float(cost["seconds"]) for cost in costs),
+        bytes_per_text=searcher.bytes_per_text(name),
+        texts=searcher.index.manifest.texts,
+        tokens=sum(int(cost["tokens"]) for cost in costs) or None,
+        peak_memory_bytes=max(int(cost["peak_memory_bytes"]) for cost in costs) or None,
+    )
+
+
+def evaluation_rows(evaluation: Evaluation) -> Iterator[dict[str, str]]:
+    """Yield a row a retriever for a table: measures with letters, then costs."""
+    for row in evaluation.rows.values():
+        cells: dict[str, str] = {
+            "": f"{row.letter} {row.name}" + ("  (dominated)" if row.dominated_by else "")
+        }
+        for measure in evaluation.measures:
+            letters = evaluation.letters(row.name, measure.name)
+            cells[measure.name] = f"{row.measures[measure.name]:.4f}" + (f" {letters}" if letters else "")
+        yield {**cells, **_cost_cells(row.cost)}
+
+
+def _cost_cells(cost: RetrieverCost) -> Mapping[str, str]:
+    values: dict[str, Any] = cost.to_json()
+
+    def shown(name: str, form: str) -> str:
+        return form.format(values[name]) if values.get(name) is not None else "-"
+
+    return {
+        "encode ms": shown("encode_ms_p50", "{:.2f}"),
+        "search ms": shown("search_ms_p50", "{:.2f}"),
+        "bytes/text": shown("bytes_per_text", "{:,.0f}"),
+        "index s": shown("index_seconds", "{:.1f}"),
+        **(
+            {"per million queries": shown("money_per_million_queries", "{:.2f}")}
+            if "money_per_million_queries" in values
+            else {}
+        ),
+    }
