@@ -151,7 +151,7 @@ def _build_vectors(
                 spec.name,
                 Cost(texts=filled.texts, tokens=prepared.tokens, bytes=layout.vectors.stat().st_size),
             )
-            meter.add(spec.name, prepared.earlier)
+            meter.add(spec.name, replace(prepared.earlier, texts=0, tokens=0))
             checks[spec.name] = {**prepared.findings, **filled.findings}
             record = replace(
                 record,
