@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -25,20 +26,20 @@ CollectionName = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Retrievers = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer reads this form on every Python
+    list[str] | None,
     typer.Option("--retrievers", "-r", help="Which retrievers, comma-separated; default: all of the index."),
 ]
 Splits = Annotated[str, typer.Option(help="Which split of the judgements.")]
 
 
-def _out() -> Any:  # noqa: ANN401 - rich is imported when something is printed
+def _out() -> Any:
     from rich.console import Console
 
     # Off a terminal there is no width to keep to: lines are as long as what they say.
     return Console() if sys.stdout.isatty() else Console(width=160)
 
 
-def _err() -> Any:  # noqa: ANN401
+def _err() -> Any:
     from rich.console import Console
 
     return Console(stderr=True)
@@ -52,11 +53,7 @@ def _print_json(value: object) -> None:
 
 
 def _names(retrievers: list[str] | None) -> list[str] | None:
-    return (
-        [name.strip() for item in retrievers for name in item.split(",") if name.strip()]
-        if retrievers
-        else None
-    )
+    return [name.strip() for item in retrievers for name in item.split(",") if name.strip()] if retrievers else None
 
 
 @app.command()
@@ -64,37 +61,25 @@ def index(
     collection: CollectionName,
     target: IndexPath,
     retrievers: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            "--retrievers", "-r", help="Retrievers, comma-separated: [NAME=]ENCODER[:option=value,...]."
-        ),
+        list[str] | None,
+        typer.Option("--retrievers", "-r", help="Retrievers, comma-separated: [NAME=]ENCODER[:option=value,...]."),
     ] = None,
-    static: Annotated[
-        str, typer.Option(help="Word vectors: glove, word2vec, fasttext, or a file.")
-    ] = "glove",
-    model: Annotated[
-        str, typer.Option(help="Contextual model: a folder or hub id; default: all-MiniLM-L6-v2.")
-    ] = "",
+    static: Annotated[str, typer.Option(help="Word vectors: glove, word2vec, fasttext, or a file.")] = "glove",
+    model: Annotated[str, typer.Option(help="Contextual model: a folder or hub id; default: all-MiniLM-L6-v2.")] = "",
     layer: Annotated[
         str, typer.Option(help="Layer of the model to read, 0 being its embeddings; default: its output.")
     ] = "",
-    pooling: Annotated[
-        str, typer.Option(help="mean, cls, max or first-last; default: the model's own.")
-    ] = "",
-    whitening: Annotated[
-        str, typer.Option(help="auto, none, a rank or a shrinkage, for `whitened`.")
-    ] = "auto",
+    pooling: Annotated[str, typer.Option(help="mean, cls, max or first-last; default: the model's own.")] = "",
+    whitening: Annotated[str, typer.Option(help="auto, none, a rank or a shrinkage, for `whitened`.")] = "auto",
     precision: Annotated[str, typer.Option(help="int8, bf16 or fp32.")] = "int8",
     backend: Annotated[str, typer.Option(help="openvino (compiled) or torch (the reference).")] = "openvino",
-    window: Annotated[
-        str, typer.Option(help="Word pieces a passage may have, or off: one passage, cut.")
-    ] = "256",
+    window: Annotated[str, typer.Option(help="Word pieces a passage may have, or off: one passage, cut.")] = "256",
     overlap: Annotated[int, typer.Option(help="Word pieces that neighbouring passages share.", min=0)] = 32,
     factory: Annotated[str, typer.Option(help="FAISS index factory string.")] = "",
     fit_share: Annotated[
         float, typer.Option(help="Share of the passages that `fitted` learns from.", min=1e-6, max=1.0)
     ] = 1.0,
-    limit: Annotated[Optional[int], typer.Option(help="Read only so many documents.", min=1)] = None,  # noqa: UP045
+    limit: Annotated[int | None, typer.Option(help="Read only so many documents.", min=1)] = None,
     encoding: Annotated[str, typer.Option(help="Encoding of text files; default: detected.")] = "",
     duplicates: Annotated[
         str, typer.Option(help="What to do with an id that occurs twice: refuse, first or last.")
@@ -126,9 +111,7 @@ def index(
     }
     specs = parse_retrievers(retrievers or DEFAULT_RETRIEVERS, defaults, whitening=whitening)
     settings = BuildSettings(tuple(specs), _window(window), overlap, limit=limit, trust_pickle=trust_pickle)
-    options = ReadOptions(
-        encoding=encoding or None, duplicates=_choice(Duplicates, duplicates, "--duplicates")
-    )
+    options = ReadOptions(encoding=encoding or None, duplicates=_choice(Duplicates, duplicates, "--duplicates"))
     log = ReadLog(strict=strict)
     source = open_collection(collection, options, log=log)
     with progress_on(_err()) as progress:
@@ -149,7 +132,7 @@ def _window(text: str) -> int | None:
     return int(text)
 
 
-def _choice(kind: type, text: str, option: str) -> Any:  # noqa: ANN401 - any StrEnum
+def _choice(kind: type[StrEnum], text: str, option: str) -> Any:
     try:
         return kind(text)
     except ValueError:
@@ -160,14 +143,12 @@ def _choice(kind: type, text: str, option: str) -> Any:  # noqa: ANN401 - any St
 @app.command()
 def query(
     index_path: IndexPath,
-    text: Annotated[
-        Optional[str], typer.Argument(metavar="TEXT", help="The query; - reads queries from stdin.")
-    ] = None,  # noqa: UP045
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The query; - reads queries from stdin.")] = None,
     k: Annotated[int, typer.Option("-k", help="Hits of each retriever.", min=1)] = 10,
     retrievers: Retrievers = None,
     qid: Annotated[str, typer.Option(help="Ask a judged query of the collection by its id.")] = "",
     filters: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--filter", help="Only documents whose metadata says field=value; may be repeated."),
     ] = None,
     as_json: AsJson = False,
@@ -189,7 +170,7 @@ def query(
         sys.stdout.flush()
 
 
-def _answer(searcher: Any, text: str, qid: str, k: int, selection: Any, as_json: bool) -> None:  # noqa: ANN401
+def _answer(searcher: Any, text: str, qid: str, k: int, selection: Any, as_json: bool) -> None:
     from search.asking import ask
 
     asked = ask(searcher, text, query_id=qid, k=k, selection=selection)
@@ -219,16 +200,12 @@ def _prompt(answer: Callable[[str], None]) -> None:
 def evaluate(
     index_path: IndexPath,
     split: Splits = "test",
-    measures: Annotated[
-        str, typer.Option(help="ir-measures names, comma-separated.")
-    ] = "nDCG@10,RR,AP,R@100",
+    measures: Annotated[str, typer.Option(help="ir-measures names, comma-separated.")] = "nDCG@10,RR,AP,R@100",
     retrievers: Retrievers = None,
-    baseline: Annotated[
-        str, typer.Option(help="Test the others against this retriever; default: the first.")
-    ] = "",
-    runs: Annotated[Optional[Path], typer.Option(help="Write TREC runs and per-query scores here.")] = None,  # noqa: UP045
+    baseline: Annotated[str, typer.Option(help="Test the others against this retriever; default: the first.")] = "",
+    runs: Annotated[Path | None, typer.Option(help="Write TREC runs and per-query scores here.")] = None,
     expect: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help='Exit 1 unless so: "contextual:nDCG@10=0.645+-0.005"; may be repeated.'),
     ] = None,
     as_json: AsJson = False,
@@ -251,7 +228,7 @@ def evaluate(
     _check_expectations(evaluation, expect or [])
 
 
-def _check_expectations(evaluation: Any, expect: list[str]) -> None:  # noqa: ANN401
+def _check_expectations(evaluation: Any, expect: list[str]) -> None:
     if not expect:
         return
     from search.evaluation.expectations import check_expectations
@@ -364,7 +341,7 @@ def _run(arguments: list[str], debug: bool) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read our output has closed it (head, less): nothing is wrong.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
     except Exception as error:
         if hasattr(error, "show"):  # what typer itself raises about a wrong call, whichever click it brings
@@ -387,9 +364,7 @@ def _report(error: Exception) -> int:
     elif isinstance(error, OSError):
         sys.stderr.write(f"twindex: {line}; check the path, its permissions and the space left\n")
     else:
-        sys.stderr.write(
-            f"twindex: unexpected {type(error).__name__}: {line}; run again with --debug to see where\n"
-        )
+        sys.stderr.write(f"twindex: unexpected {type(error).__name__}: {line}; run again with --debug to see where\n")
     return 1
 
 

@@ -88,9 +88,7 @@ def build_index(
     log = log or ReadLog()
     meter = CostMeter()
     with writing(layout), new_generation(layout) as generation:
-        workshop = Workshop(
-            layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle
-        )
+        workshop = Workshop(layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle)
         window = _window(settings, workshop)
         with meter.measure("reading"):
             staged = stage(

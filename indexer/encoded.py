@@ -78,9 +78,7 @@ class EncodedTexts:
 
     def add(self, digests: NDArray[np.void], vectors: Vectors) -> None:
         """Keep the vectors of some texts, durably, as one block."""
-        number = 1 + max(
-            (int(path.stem.split("-")[1]) for path in self._folder.glob("block-*.npz")), default=0
-        )
+        number = 1 + max((int(path.stem.split("-")[1]) for path in self._folder.glob("block-*.npz")), default=0)
         path = self._folder / f"block-{number:06d}.npz"
         aside = path.with_suffix(".part")
         with aside.open("wb") as handle:

@@ -29,11 +29,9 @@ def open_encoder(folder: Path) -> Encoder:
     DamagedIndexError
         If the folder holds no encoder, one of an unknown kind, or altered files.
     """
-    kind = load_json(folder / "encoder.json").get("kind")
+    kind = str(load_json(folder / "encoder.json").get("kind"))
     if kind not in LOADERS:
-        message = (
-            f"{folder.parent.name}/encoder is of kind {kind!r}, known are {', '.join(LOADERS)}; index again"
-        )
+        message = f"{folder.parent.name}/encoder is of kind {kind!r}, known are {', '.join(LOADERS)}; index again"
         raise DamagedIndexError(message)
     encoder: Encoder = import_module(LOADERS[kind]).load(folder)
     return encoder

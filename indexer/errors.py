@@ -11,6 +11,7 @@ IndexerError
     PortabilityError         (ValueError)         vectors of one space asked for in another
     IndexBusyError           (RuntimeError)       another process is writing this index
     FactoryError             (ValueError)         a FAISS factory string that cannot be built
+        TooFewVectorsError                        a FAISS kind that cannot be trained on so few vectors
 """
 
 
@@ -60,3 +61,7 @@ class IndexBusyError(IndexerError, RuntimeError):
 
 class FactoryError(IndexerError, ValueError):
     """FAISS cannot build this index factory for this collection."""
+
+
+class TooFewVectorsError(FactoryError):
+    """A FAISS kind cannot be trained on as few vectors as there are."""

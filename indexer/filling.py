@@ -68,9 +68,7 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
         for note in whitening.notes:
             workshop.note(f"{spec.name}: {note}")
     _keep_encoder(prepared, layout.encoder)
-    return Filled(
-        store.size, dimension, factory, "" if whitening is None else whitening.fingerprint, findings
-    )
+    return Filled(store.size, dimension, factory, "" if whitening is None else whitening.fingerprint, findings)
 
 
 def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) -> Whitening | None:

@@ -104,7 +104,7 @@ class RetrieverLayout:
         return self.root / "encoder"
 
 
-def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - any JSON value
+def write_json(path: Path, value: Any) -> None:
     """Write JSON durably: aside, fsync, replace; keys sorted so that equal values give equal bytes."""
     text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(path, text)

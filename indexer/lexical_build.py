@@ -35,7 +35,7 @@ class LexicalBuild:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
         }
-        process = subprocess.Popen(  # noqa: S603 - our own module
+        process = subprocess.Popen(
             [
                 sys.executable,
                 "-m",

@@ -84,8 +84,7 @@ class Manifest:
             raise FormatVersionError(message)
         try:
             records = tuple(
-                RetrieverRecord(**{**record, "family": Family(record["family"])})
-                for record in found.pop("retrievers")
+                RetrieverRecord(**{**record, "family": Family(record["family"])}) for record in found.pop("retrievers")
             )
             return cls(retrievers=records, **found)
         except (KeyError, TypeError, ValueError) as error:

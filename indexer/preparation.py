@@ -74,20 +74,16 @@ def _static(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     if source == "word2vec":
         vectors = _trained(spec, workshop)
     elif source == "fasttext":
-        message = (
-            "fastText has no built-in vectors; name a file: --static PATH.bin, or static:vectors=PATH.bin"
-        )
+        message = "fastText has no built-in vectors; name a file: --static PATH.bin, or static:vectors=PATH.bin"
         raise ModelError(message)
     else:
         limit = int(spec.get("limit")) if spec.get("limit") else None
-        vectors = load_word_vectors(
-            source, limit=limit, trust_pickle=workshop.trust_pickle, progress=workshop.progress
-        )
+        vectors = load_word_vectors(source, limit=limit, trust_pickle=workshop.trust_pickle, progress=workshop.progress)
     encoder = for_corpus(vectors, workshop.word_statistics, weighting=spec.get("weights", "idf"))
     return _streamed(encoder, workshop, model=vectors.name)
 
 
-def _trained(spec: RetrieverSpec, workshop: Workshop) -> Any:  # noqa: ANN401 - WordVectors, imported with gensim
+def _trained(spec: RetrieverSpec, workshop: Workshop) -> Any:
     from indexer.static.tokenizer import words
     from indexer.static.word_vectors import Word2VecTraining, train_word2vec
 
@@ -185,9 +181,7 @@ def _distilled(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     statistics = workshop.word_statistics
     alone = workshop.encoded_words(made)
     table = normalize(alone - alone.mean(axis=0)) if len(alone) else alone
-    encoder = averaged(
-        statistics.words, table, statistics.weights(list(statistics.words), "idf"), name="distilled"
-    )
+    encoder = averaged(statistics.words, table, statistics.weights(list(statistics.words), "idf"), name="distilled")
     return _streamed(encoder, workshop, model=made.model)
 
 
@@ -200,16 +194,12 @@ class TeacherSpace:
     whitening: Whitening
 
     @classmethod
-    def fit(
-        cls, made: Made, rows: NDArray[np.int64], workshop: Workshop, asked: WhiteningSpec
-    ) -> "TeacherSpace":
+    def fit(cls, made: Made, rows: NDArray[np.int64], workshop: Workshop, asked: WhiteningSpec) -> "TeacherSpace":
         """Fit the whitening on the given rows, which are encoded if they have not been."""
         # Without whitening the space is centred all the same: shrinkage 1 moves the origin and nothing else.
         spec = WhiteningSpec.parse("1.0") if asked.mode is WhiteningMode.NONE else asked
         general = VectorStatistics.of(workshop.encode_background(made)) if workshop.background else None
-        blocks = list(workshop.encoded_blocks(made, rows)) or [
-            np.zeros((0, made.encoder.dimension), np.float32)
-        ]
+        blocks = list(workshop.encoded_blocks(made, rows)) or [np.zeros((0, made.encoder.dimension), np.float32)]
         return cls(made, workshop, Whitening.fit(iter(blocks), spec, general=general))
 
     def project(self, vectors: Vectors) -> Vectors:

@@ -31,9 +31,7 @@ def writing(layout: IndexLayout) -> Iterator[None]:
         except FileExistsError:
             holder = _holder(layout.lock)
             if holder is not None:
-                message = (
-                    f"process {holder} is writing {layout.root}; wait for it to end, or stop it and run again"
-                )
+                message = f"process {holder} is writing {layout.root}; wait for it to end, or stop it and run again"
                 raise IndexBusyError(message) from None
             layout.lock.unlink(missing_ok=True)
             continue
@@ -97,9 +95,7 @@ def current_generation(layout: IndexLayout) -> GenerationLayout:
         unfinished = any(entry.endswith(_PART) for entry in names) or "encoded" in names
         what = "holds a build that never ended" if unfinished else "is not a twindex index"
         message = (
-            f"{root} {what}; {expected}"
-            if not unfinished
-            else f"{root} {what}; run: twindex index again to resume"
+            f"{root} {what}; {expected}" if not unfinished else f"{root} {what}; run: twindex index again to resume"
         )
         raise NotAnIndexError(message)
     generation = layout.generation(name)

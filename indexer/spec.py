@@ -26,7 +26,7 @@ class Family(StrEnum):
     DISTILLED = "distilled"
     CONTEXTUAL = "contextual"
     ELMO = "elmo"
-    TOKEN_TABLE = "token-table"
+    TOKEN_TABLE = "token-table"  # noqa: S105 - no password
     HYBRID = "hybrid"
 
 
@@ -121,9 +121,7 @@ def parse_retriever(notation: str) -> RetrieverSpec:
     options = {**preset, **_parse_options(tail, family, notation)}
     name = given_name.strip() if equals else encoder
     if not _NAME.fullmatch(name):
-        message = (
-            f"a retriever's name is letters, digits and ._+-, at most 64; found {name!r} in {notation!r}"
-        )
+        message = f"a retriever's name is letters, digits and ._+-, at most 64; found {name!r} in {notation!r}"
         raise SpecError(message)
     return RetrieverSpec(name, family, options)
 
@@ -201,9 +199,7 @@ def parse_retrievers(
     specs = [parse_retriever(item).with_defaults(defaults or {}) for item in items]
     if whitening:
         specs = [
-            replace(spec, options={**spec.options, "whitening": whitening})
-            if _preset(item) == "whitened"
-            else spec
+            replace(spec, options={**spec.options, "whitening": whitening}) if _preset(item) == "whitened" else spec
             for spec, item in zip(specs, items, strict=True)
         ]
     names = [spec.name for spec in specs]

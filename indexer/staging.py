@@ -66,6 +66,6 @@ def stage(
 
 
 def background_texts(collection: Collection, fallback: Iterator[Document]) -> list[str]:
-    """Return the general texts that statistics of a space may be taken from: the collection's own, or the fallback's."""
+    """Return general texts that statistics of a space may be taken from: the collection's own, or the fallback's."""
     own = [document.searchable_text for document in collection.background()]
     return own or [document.searchable_text for document in fallback]

@@ -6,9 +6,9 @@ m and U diag(l) U' are mean and covariance of the collection's vectors. e = 0 is
 covariance becomes the identity), e = 1 only moves the origin. `y` is given before it is scaled to unit
 length; whoever compares by cosine calls `indexer.vectors.normalize` on it.
 
-`auto` takes half of the mean (a = 1/2), e from `indexer.whitening_strength`, and leaves out the direction in
-which the space tells long texts from short ones, where it has one: passages vary little along it, so that
-whitening would blow it up, while every question lies at its far end.
+`auto` takes e and a from `indexer.whitening_strength`, and leaves out the direction in which the space tells
+long texts from short ones, where it has one: passages vary little along it, so that whitening would blow it
+up, while every question lies at its far end.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from indexer.errors import DamagedIndexError, ModelError
 from indexer.vector_statistics import BLOCK_ROWS, Float64, VectorStatistics, refuse_non_finite
 from indexer.vectors import Vectors, as_float32
 from indexer.whitening_spec import WhiteningMode, WhiteningSpec
-from indexer.whitening_strength import AUTO_SHARE, GeneralSpace, choose_shrinkage, own_strength
+from indexer.whitening_strength import GeneralSpace, Strength, choose
 
 __all__ = ["VectorStatistics", "Whitening", "WhiteningMode", "WhiteningSpec"]
 
@@ -97,7 +97,7 @@ class Whitening:
             What general text looks like in the same space; `auto` then goes by it instead of by the
             collection. Statistics of whole texts are second best: they give a mean cosine only.
         share
-            a, the share of the mean to take out; None: 1, for `auto` 1/2.
+            a, the share of the mean to take out; None: 1, or what `auto` settles on.
 
         Raises
         ------
@@ -115,11 +115,9 @@ class Whitening:
             left_out = general.length_direction
             notes.append("left out the direction that tells long texts from short ones")
         spectrum, components = _principal(found.covariance, left_out)
-        shrinkage = _shrinkage(spec, found, general, notes)
+        shrinkage, default_share = _strength(spec, found, general, notes)
         shrunk = (1.0 - shrinkage) * spectrum + shrinkage * spectrum.mean()
         kept = _kept_rank(spec, spectrum, shrunk, notes)
-        if share is None:
-            share = AUTO_SHARE if auto else 1.0
         return cls(
             spec,
             found.mean,
@@ -127,7 +125,7 @@ class Whitening:
             spectrum[:kept],
             shrunk[:kept],
             shrinkage,
-            share,
+            default_share if share is None else share,
             found.mean_cosine,
             _general_anisotropy(general),
             found.count,
@@ -282,27 +280,23 @@ def _general_anisotropy(general: GeneralSpace | VectorStatistics | None) -> floa
     return general.anisotropy if isinstance(general, GeneralSpace) else general.mean_cosine
 
 
-def _shrinkage(
+def _strength(
     spec: WhiteningSpec,
     found: VectorStatistics,
     general: GeneralSpace | VectorStatistics | None,
     notes: list[str],
-) -> float:
+) -> Strength:
     n, d = found.count, found.dimension
     if spec.shrinkage is None:
-        if isinstance(general, GeneralSpace):
-            strength = general.strength
-        else:
-            strength = own_strength((general or found).mean_cosine)
-        return choose_shrinkage(strength, n, d)
+        return choose(found, general)
     if n <= d and spec.shrinkage < 1.0:
         # Whitened in full, n <= d vectors are the corners of a simplex: every pair has the same cosine.
         notes.append(
             f"{n} vectors in {d} dimensions have no spectrum worth evening out:"
             f" centred only, instead of a shrinkage of {spec.shrinkage:g}"
         )
-        return 1.0
-    return spec.shrinkage
+        return Strength(1.0, 1.0)
+    return Strength(spec.shrinkage, 1.0)
 
 
 def _principal(covariance: Float64, left_out: Float64 | None) -> tuple[Float64, Float64]:

@@ -4,9 +4,10 @@ General text is encoded twice, as whole texts and as single sentences. That meas
 of the collection (a collection of one topic has a high mean cosine in the best of spaces), and at both of
 the lengths at which a space is used: passages are long, questions are short.
 
-Three symptoms. A high mean cosine of general sentences alone can be a mere offset, which hurts no ranking
-(e5 models are trained to one); raw hidden layers, which whitening rescues, also tell long texts from short
-ones by one large direction, and averages of word vectors put much of their variance into one direction.
+Three symptoms. A high mean cosine of general sentences alone can be a mere offset, as e5 models are trained
+to have: there centring is enough, and whitening does harm. Raw hidden layers, which whitening rescues, also
+tell long texts from short ones by one large direction, and averages of word vectors put much of their
+variance into one direction.
 docs/whitening.md has the figures that the rule was chosen on, and those it was not.
 """
 
@@ -21,9 +22,9 @@ from indexer.errors import ModelError
 from indexer.vector_statistics import Float64, VectorStatistics
 from indexer.vectors import Vectors, normalize
 
-#: Shrinkage for a space without symptoms, and the share of the mean that `auto` takes out of any space.
-MILD_SHRINKAGE = 0.9
-AUTO_SHARE = 0.5
+#: Shrinkage and share of the mean for a space without symptoms.
+_MILD_SHRINKAGE = 0.9
+_SHARE = 0.5
 
 #: Where each symptom begins and where it is full.
 _ANISOTROPY = (0.2, 0.4)
@@ -123,10 +124,19 @@ class GeneralSpace:
         return len(self.length_direction)
 
     @property
+    def cause(self) -> float:
+        """Whether length or one direction stands out, 0 to 1: what makes anisotropy harmful."""
+        return max(_ramp(self.length_shift, _LENGTH_SHIFT), _ramp(self.first_share, _FIRST_SHARE))
+
+    @property
     def strength(self) -> float:
-        """How strongly the space wants whitening, 0 to 1: anisotropic, and by length or by one direction."""
-        cause = max(_ramp(self.length_shift, _LENGTH_SHIFT), _ramp(self.first_share, _FIRST_SHARE))
-        return _ramp(self.anisotropy, _ANISOTROPY) * cause
+        """How strongly the space wants whitening, 0 to 1: anisotropic, and with a cause."""
+        return _ramp(self.anisotropy, _ANISOTROPY) * self.cause
+
+    @property
+    def offset(self) -> float:
+        """How far the anisotropy is a mere offset, 0 to 1: anisotropic, and without a cause."""
+        return _ramp(self.anisotropy, _ANISOTROPY) * (1.0 - self.cause)
 
     @property
     def tells_length(self) -> bool:
@@ -134,18 +144,34 @@ class GeneralSpace:
         return self.length_shift > _LENGTH_SHIFT[0]
 
 
-def own_strength(anisotropy: float) -> float:
-    """Return the strength, 0 to 1, where there is no general text: from the collection's mean cosine."""
-    return _ramp(anisotropy, _OWN_ANISOTROPY)
+class Strength(NamedTuple):
+    """What `auto` settles on: shrinkage e, and the share a of the mean that is taken out."""
+
+    shrinkage: float
+    share: float
 
 
-def choose_shrinkage(strength: float, count: int, dimension: int) -> float:
-    """Return e for a strength, n vectors and d dimensions.
+def choose(found: VectorStatistics, general: GeneralSpace | VectorStatistics | None) -> Strength:
+    """Return e and a for the n vectors in d dimensions that `found` was gathered from.
 
-    A space without symptoms gets e = 0.9; one with all of them as much whitening as n vectors can tell of d
-    directions, e = min(1, d / n); e is linear in the strength between.
+    =====================  ===============  ======
+    space                  e                a
+    =====================  ===============  ======
+    no symptom             0.9              1/2
+    a mere offset          1                1
+    all symptoms           min(1, d / n)    1/2
+    =====================  ===============  ======
+
+    and linear between. d / n: as much whitening as n vectors can tell of d directions. Without a
+    `GeneralSpace` the mean cosine must do, of general texts, or of the collection with its topic in it.
     """
-    return strength * min(1.0, dimension / max(count, 1)) + (1.0 - strength) * MILD_SHRINKAGE
+    if isinstance(general, GeneralSpace):
+        strength, offset = general.strength, general.offset
+    else:
+        strength, offset = _ramp((general or found).mean_cosine, _OWN_ANISOTROPY), 0.0
+    noise = min(1.0, found.dimension / max(found.count, 1))
+    mild = 1.0 - strength - offset
+    return Strength(strength * noise + offset + mild * _MILD_SHRINKAGE, _SHARE + (1.0 - _SHARE) * offset)
 
 
 def _ramp(value: float, between: tuple[float, float]) -> float:

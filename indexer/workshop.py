@@ -129,9 +129,7 @@ class Workshop:
         record = folder / "made.json"
         if record.exists():
             try:
-                return Made(
-                    open_encoder(folder / "encoder"), folder / "encoder", name, json.loads(record.read_text())
-                )
+                return Made(open_encoder(folder / "encoder"), folder / "encoder", name, json.loads(record.read_text()))
             except (IndexerError, ValueError):
                 self.note(f"{spec.name}: the encoder kept from an earlier build is damaged; making it anew")
         shutil.rmtree(folder, ignore_errors=True)
@@ -170,9 +168,7 @@ class Workshop:
         held = self._encoded[fingerprint]
         wanted = np.arange(self.documents.texts, dtype=np.int64) if rows is None else rows
         with self.meter.measure(fingerprint):
-            count = encode_missing(
-                held, made.encoder, self.documents, wanted, self.progress, "encoding (contextual)"
-            )
+            count = encode_missing(held, made.encoder, self.documents, wanted, self.progress, "encoding (contextual)")
         self.meter.add(fingerprint, Cost(texts=count))
         return held
 
@@ -188,9 +184,7 @@ class Workshop:
 
     def encoded_words(self, made: Made) -> Vectors:
         """Return the (V, d) vectors of the corpus's words, each encoded alone; kept like the texts."""
-        held = EncodedTexts(
-            made.folder.parent / f"words-{made.encoder.fingerprint[:16]}", made.encoder.dimension
-        )
+        held = EncodedTexts(made.folder.parent / f"words-{made.encoder.fingerprint[:16]}", made.encoder.dimension)
         words = list(self.word_statistics.words)
         digests = np.frombuffer(b"".join(text_digest(word) for word in words), dtype="V16")
         missing = np.flatnonzero(held.find(digests) < 0)
@@ -221,9 +215,7 @@ class Workshop:
         """Counts of the words of all texts."""
         return count_words(self.text_blocks(), progress=self.progress)
 
-    def text_blocks(
-        self, size: int = _BLOCK, *, rows: NDArray[np.int64] | None = None
-    ) -> Iterator[list[str]]:
+    def text_blocks(self, size: int = _BLOCK, *, rows: NDArray[np.int64] | None = None) -> Iterator[list[str]]:
         """Yield the distinct texts of the given rows (all where None) in order of row, in blocks."""
         block: list[str] = []
         for text in self.documents.iter_texts(rows):

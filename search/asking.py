@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from corpora.judgements import Query
 from indexer import judgement_files
 from indexer.stores.documents import Selection
 from search.errors import QueryError
@@ -60,9 +59,7 @@ class Asked:
         return {**found, "query_id": self.query_id} if self.query_id else found
 
 
-def ask(
-    searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selection: Selection | None = None
-) -> Asked:
+def ask(searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selection: Selection | None = None) -> Asked:
     """Answer a question, or the judged query of an id; a text equal to a judged query counts as that query.
 
     Raises
@@ -79,9 +76,7 @@ def ask(
             message = f"the index holds no query {query_id!r}; for instance: {some}"
             raise QueryError(message)
     grades = judgements.grades(query.query_id) if query else {}
-    exclude = (
-        frozenset({query.query_id}) if query and searcher.index.manifest.exclude_same_id else frozenset()
-    )
+    exclude = frozenset({query.query_id}) if query and searcher.index.manifest.exclude_same_id else frozenset()
     asked_text = query.text if query else text
     # Reciprocal rank looks beyond the hits that are shown.
     depth = max(k, _JUDGED_DEPTH) if grades else k

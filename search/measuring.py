@@ -78,9 +78,7 @@ def measure_index(
     same_id = index.manifest.exclude_same_id if collection is None else collection.exclude_same_id
     batch = searcher.run(asked, DEPTH, exclude_same_id=same_id, progress=progress)
     costs = {
-        name: retriever_cost(
-            batch.costs[name].values(), index_cost(searcher, name), price_per_hour=price_per_hour
-        )
+        name: retriever_cost(batch.costs[name].values(), index_cost(searcher, name), price_per_hour=price_per_hour)
         for name in searcher.names
     }
     evaluation = evaluate(
@@ -143,9 +141,7 @@ def index_cost(searcher: Searcher, name: str) -> IndexCost:
 def evaluation_rows(evaluation: Evaluation) -> Iterator[dict[str, str]]:
     """Yield a row a retriever for a table: measures with letters, then costs."""
     for row in evaluation.rows.values():
-        cells: dict[str, str] = {
-            "": f"{row.letter} {row.name}" + ("  (dominated)" if row.dominated_by else "")
-        }
+        cells: dict[str, str] = {"": f"{row.letter} {row.name}" + ("  (dominated)" if row.dominated_by else "")}
         for measure in evaluation.measures:
             letters = evaluation.letters(row.name, measure.name)
             cells[measure.name] = f"{row.measures[measure.name]:.4f}" + (f" {letters}" if letters else "")

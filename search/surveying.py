@@ -9,9 +9,7 @@ from indexer.estimate import Estimate, estimate
 from indexer.probing import probes
 
 
-def survey_with_estimates(
-    collection: Collection, progress: Progress
-) -> tuple[Survey, Mapping[str, Estimate]]:
+def survey_with_estimates(collection: Collection, progress: Progress) -> tuple[Survey, Mapping[str, Estimate]]:
     """Read a collection once and return what it is like, and about what each retriever would take.
 
     Raises

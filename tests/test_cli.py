@@ -110,9 +110,7 @@ def test_what_a_terminal_cannot_show_is_escaped(build: Build) -> None:
 def test_a_reader_that_goes_away_is_no_error(build: Build) -> None:
     index = build([f"river {number}" for number in range(50)])
     command = f"{sys.executable} -m cli query {index} river -k 50 | head -1"
-    done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False, timeout=60
-    )
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False, timeout=60)
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
 

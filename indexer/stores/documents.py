@@ -84,9 +84,7 @@ class DocumentWriter:
             number = self._documents
             self._documents += 1
             metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
-            records.append(
-                (number, document.doc_id, document.title, document.text, metadata, document.source)
-            )
+            records.append((number, document.doc_id, document.title, document.text, metadata, document.source))
             whole = document.searchable_text
             for window in windows:
                 digest = text_digest(window.text)
@@ -107,9 +105,7 @@ class DocumentWriter:
     def _name_duplicate(self, ids: Sequence[str]) -> str:
         seen: set[str] = set()
         for doc_id in ids:
-            stored = self._connection.execute(
-                "SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)
-            ).fetchone()
+            stored = self._connection.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
             if doc_id in seen or stored:
                 return f"the id {doc_id!r} occurs twice in the collection; ids must differ (--duplicates first|last)"
             seen.add(doc_id)
@@ -145,7 +141,7 @@ class DocumentStore:
             raise self._damaged(error) from error
 
     def _count(self, table: str) -> int:
-        return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+        return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
     def _damaged(self, error: Exception) -> DamagedIndexError:
         state = "is damaged" if self._path.exists() else "is missing"
@@ -171,14 +167,12 @@ class DocumentStore:
             sql = f"""
                 SELECT t.row, t.text, d.title, d.text, p.start, p.stop FROM texts t
                 JOIN passages p ON p.row = t.row JOIN documents d ON d.number = p.document
-                WHERE t.row {where} GROUP BY t.row HAVING p.document = min(p.document) ORDER BY t.row"""  # noqa: S608
+                WHERE t.row {where} GROUP BY t.row HAVING p.document = min(p.document) ORDER BY t.row"""
             asked = set(chunk)
-            for row, own, title, text, first, stop in self._query(
-                sql, (chunk[0], chunk[-1]) if together else chunk
-            ):
+            for row, own, title, text, first, stop in self._query(sql, (chunk[0], chunk[-1]) if together else chunk):
                 if row in asked:
                     whole = Document("", str(text), str(title)).searchable_text
-                    yield str(own) if own is not None else whole[first:stop]  # type: ignore[misc]
+                    yield str(own) if own is not None else whole[int(str(first)) : int(str(stop))]
 
     def digests(self) -> NDArray[np.void]:
         """Return the (texts,) 16-byte digests in order of row."""
@@ -201,7 +195,7 @@ class DocumentStore:
         for chunk in _chunks([int(row) for row in rows]):
             marks = ",".join("?" * len(chunk))
             sql = f"""SELECT p.row, p.document, d.doc_id, p.number FROM passages p
-                JOIN documents d ON d.number = p.document WHERE p.row IN ({marks})"""  # noqa: S608 - only marks
+                JOIN documents d ON d.number = p.document WHERE p.row IN ({marks})"""
             found += [Located(*row) for row in self._query(sql, chunk)]  # type: ignore[arg-type]
         return found
 
@@ -210,7 +204,7 @@ class DocumentStore:
         ids: dict[int, str] = {}
         for chunk in _chunks([int(number) for number in numbers]):
             marks = ",".join("?" * len(chunk))
-            sql = f"SELECT number, doc_id FROM documents WHERE number IN ({marks})"  # noqa: S608 - only marks
+            sql = f"SELECT number, doc_id FROM documents WHERE number IN ({marks})"
             ids.update(self._query(sql, chunk))  # type: ignore[arg-type]
         return ids
 
@@ -233,23 +227,19 @@ class DocumentStore:
     def select(self, conditions: Sequence[tuple[str, str]]) -> "Selection":
         """Return which documents carry all the given metadata values, compared as text."""
         where = " AND ".join(
-            "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND CAST(value AS TEXT) = ?)"
-            for _ in conditions
+            "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND CAST(value AS TEXT) = ?)" for _ in conditions
         )
         values = [part for condition in conditions for part in condition]
-        numbers = [number for (number,) in self._query(f"SELECT number FROM documents WHERE {where}", values)]  # noqa: S608
+        numbers = [number for (number,) in self._query(f"SELECT number FROM documents WHERE {where}", values)]
         documents = np.array(numbers, dtype=np.int64)
         keep = set(numbers)
-        rows = {
-            row for document, row in self._query("SELECT document, row FROM passages") if document in keep
-        }
+        rows = {row for document, row in self._query("SELECT document, row FROM passages") if document in keep}
         return Selection(documents, np.array(sorted(rows), dtype=np.int64))  # type: ignore[type-var]
 
     def metadata_fields(self) -> list[str]:
         """Return the metadata field names that occur, in order of name."""
         return [
-            str(key)
-            for (key,) in self._query("SELECT DISTINCT key FROM documents, json_each(metadata) ORDER BY key")
+            str(key) for (key,) in self._query("SELECT DISTINCT key FROM documents, json_each(metadata) ORDER BY key")
         ]
 
 

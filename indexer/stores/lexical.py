@@ -24,11 +24,11 @@ import whoosh.filedb.structfile
 import whoosh.index
 from numpy.typing import NDArray
 from whoosh.analysis import IDTokenizer
+from whoosh.analysis.filters import STOP_WORDS
 from whoosh.fields import TEXT, Schema
 from whoosh.lang.porter import stem as porter_stem
 from whoosh.query import Or, Term
 from whoosh.scoring import BM25F
-from whoosh.analysis.filters import STOP_WORDS
 
 from indexer.errors import DamagedIndexError
 
@@ -56,7 +56,7 @@ def _encode_latin1(text: str, encoding: str) -> bytes:
 
 
 class _RefusingUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - the signature of pickle
+    def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _ALLOWED:
             return super().find_class(module, name)
         if (module, name) == ("_codecs", "encode"):
@@ -65,11 +65,11 @@ class _RefusingUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(message)
 
 
-def _loads(data: bytes, **_: object) -> Any:  # noqa: ANN401
+def _loads(data: bytes, **_: object) -> Any:
     return _RefusingUnpickler(io.BytesIO(data)).load()
 
 
-def _load(stream: Any, **_: object) -> Any:  # noqa: ANN401
+def _load(stream: Any, **_: object) -> Any:
     return _RefusingUnpickler(stream).load()
 
 
@@ -77,9 +77,7 @@ def _load(stream: Any, **_: object) -> Any:  # noqa: ANN401
 whoosh.codec.whoosh3.loads = _loads
 whoosh.filedb.structfile.load = _load
 for _module in (whoosh.index, whoosh.filedb.fileindex):
-    _module.pickle = SimpleNamespace(
-        loads=_loads, load=_load, dumps=pickle.dumps, PicklingError=pickle.PicklingError
-    )
+    _module.pickle = SimpleNamespace(loads=_loads, load=_load, dumps=pickle.dumps, PicklingError=pickle.PicklingError)
 whoosh.index.toc_loaders.clear()  # readers of formats before Whoosh 3, with an unpickler of their own
 
 
@@ -111,9 +109,7 @@ def _stem(word: str) -> str:
 @lru_cache(maxsize=200_000)
 def _terms_of(word: str) -> tuple[str, ...]:
     folded = unicodedata.normalize("NFKD", word.casefold())
-    folded = "".join(character for character in folded if not unicodedata.combining(character)).replace(
-        "’", "'"
-    )
+    folded = "".join(character for character in folded if not unicodedata.combining(character)).replace("’", "'")
     if _IDEOGRAPHS.search(folded):
         # Scripts without spaces: single characters and pairs, so that a part of a run is found.
         return (*folded, *(folded[i : i + 2] for i in range(len(folded) - 1)))
@@ -175,7 +171,9 @@ class LexicalStore:
             return cls(searcher, int(searcher.doc_count_all()))
         except Exception as error:
             # Whoosh reports damage by whatever its parsing happens to raise.
-            message = f"the lexical index {folder.name}/ is damaged ({type(error).__name__}: {error}); run: twindex check"
+            message = (
+                f"the lexical index {folder.name}/ is damaged ({type(error).__name__}: {error}); run: twindex check"
+            )
             raise DamagedIndexError(message) from error
 
     def search(self, text: str, k: int, *, allowed: NDArray[np.int64] | None = None) -> list[ScoredNumber]:
@@ -196,9 +194,7 @@ class LexicalStore:
             try:
                 found = self.searcher.search(query, limit=limit, filter=chosen).top_n
             except Exception as error:
-                message = (
-                    f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
-                )
+                message = f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
                 raise DamagedIndexError(message) from error
             exhausted = len(found) < limit
             if exhausted or found[-1][0] < found[k - 1][0]:

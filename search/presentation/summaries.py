@@ -101,7 +101,5 @@ def _record_line(notation: str, model: str, findings: Mapping[str, Any]) -> str:
     if gate := findings.get("gate"):
         parts.append(f"{gate['used']}, cosine to the reference at least {gate['smallest_cosine']:.4f}")
     if whitening := findings.get("whitening"):
-        parts.append(
-            f"whitened with e = {whitening['shrinkage']:.3f} (mean cosine was {whitening['anisotropy']:.3f})"
-        )
+        parts.append(f"whitened with e = {whitening['shrinkage']:.3f} (mean cosine was {whitening['anisotropy']:.3f})")
     return "; ".join(part for part in parts if part)

@@ -39,11 +39,9 @@ def survey_pairs(survey: Survey) -> Iterator[tuple[str, str]]:
     yield "queries", f"{survey.queries:,}"
     for split in survey.splits:
         grades = ", ".join(f"{grade}: {count:,}" for grade, count in split.grades)
-        yield (
-            f"judgements ({split.name})",
-            f"{split.judgements:,} for {split.queries:,} queries, {split.relevant_per_query:.1f} relevant each;"
-            f" grades {grades}",
-        )
+        relevant = f"{split.relevant_per_query:.1f} relevant each"
+        counts = f"{split.judgements:,} for {split.queries:,} queries, {relevant}; grades {grades}"
+        yield f"judgements ({split.name})", counts
         yield from ((f"gap ({split.name})", line) for line in split.gaps.lines())
     if survey.background:
         yield "background texts", f"{survey.background:,}, for statistics only"

@@ -2,26 +2,28 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
-from rich.progress import ProgressColumn, Task, TaskID
 from rich.table import Table
 from rich.text import Text
 
 from corpora.progress import Progress
-from search.evaluation.overlap import overlap, rank_biased_overlap
 from search.asking import Asked, Quality
+from search.evaluation.overlap import overlap, rank_biased_overlap
 from search.retrieval.searcher import Answer, Comparison
 
 #: Told apart on dark and light grounds alike; documents beyond these stay plain.
@@ -68,7 +70,7 @@ class TerminalProgress:
             transient=True,
         )
 
-    def __enter__(self) -> "TerminalProgress":
+    def __enter__(self) -> Self:
         """Start drawing."""
         self._bars.start()
         return self
@@ -144,20 +146,16 @@ def _side_by_side(
                 continue
             hit = answer.hits[place]
             mark = f"{_RELEVANT} " if hit.doc_id in relevant else ""
-            cells.append(
-                Text(f"{mark}{hit.doc_id} ", style=colours[hit.doc_id]) + Text(_score(hit.score), style="dim")
-            )
+            cells.append(Text(f"{mark}{hit.doc_id} ", style=colours[hit.doc_id]) + Text(_score(hit.score), style="dim"))
         table.add_row(str(place + 1), *cells, end_section=place + 1 == most)
     if not most:
         table.add_row("", *("no hits" for _ in comparison.answers), end_section=True)
-    for label, cells in _figures(comparison.answers, qualities):
-        table.add_row(Text(label, style="dim"), *cells)
+    for label, figures in _figures(comparison.answers, qualities):
+        table.add_row(Text(label, style="dim"), *figures)
     return table
 
 
-def _figures(
-    answers: Mapping[str, Answer], qualities: Mapping[str, Quality]
-) -> Iterator[tuple[str, list[str | Text]]]:
+def _figures(answers: Mapping[str, Answer], qualities: Mapping[str, Quality]) -> Iterator[tuple[str, list[str | Text]]]:
     for measure in next(iter(qualities.values())).measures if qualities else ():
         yield measure, [Text(f"{qualities[name].measures[measure]:.3f}", style="bold") for name in answers]
     yield "encode", [_milliseconds(answer.cost.encode_ms) for answer in answers.values()]
@@ -186,9 +184,7 @@ def _coverage(answer: Answer) -> str:
 def _agreement(comparison: Comparison, shown: int) -> Table:
     """Return how far each pair of retrievers agrees: shared documents, and rank-biased overlap."""
     names = list(comparison.answers)
-    table = Table(
-        title="agreement: shared hits / rank-biased overlap (p = 0.9)", title_justify="left", box=None
-    )
+    table = Table(title="agreement: shared hits / rank-biased overlap (p = 0.9)", title_justify="left", box=None)
     table.add_column("")
     for name in names[1:]:
         table.add_column(Text(name), justify="right")
@@ -205,14 +201,10 @@ def _agreement(comparison: Comparison, shown: int) -> Table:
 def _documents(comparison: Comparison, colours: Mapping[str, str], relevant: frozenset[str]) -> Table:
     """Return each document once, with its rank in every column."""
     names = list(comparison.answers)
-    ranks = {
-        name: {hit.doc_id: hit.rank for hit in answer.hits} for name, answer in comparison.answers.items()
-    }
-    hits = {hit.doc_id: hit for answer in reversed(comparison.answers.values()) for hit in answer.hits}
+    ranks = {name: {hit.doc_id: hit.rank for hit in answer.hits} for name, answer in comparison.answers.items()}
+    hits = {hit.doc_id: hit for answer in reversed(list(comparison.answers.values())) for hit in answer.hits}
     best = sorted(hits, key=lambda doc_id: sorted(r.get(doc_id, 10**6) for r in ranks.values()))
-    table = Table(
-        title="documents, and their rank in each column", title_justify="left", box=None, pad_edge=False
-    )
+    table = Table(title="documents, and their rank in each column", title_justify="left", box=None, pad_edge=False)
     table.add_column("document", no_wrap=True, overflow="ellipsis", max_width=24)
     for name in names:
         table.add_column(Text(name), justify="right", no_wrap=True, overflow="ellipsis", max_width=7)

@@ -63,9 +63,7 @@ class DenseRetriever:
                 return cut(best, depth)
             fetch *= 2
 
-    def _best_passages(
-        self, scores: Vectors, rows: np.ndarray, chosen: set[int] | None
-    ) -> list[ScoredDocument]:
+    def _best_passages(self, scores: Vectors, rows: np.ndarray, chosen: set[int] | None) -> list[ScoredDocument]:
         unknown = self.parts.unknown
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
         # Row -1 stands where FAISS found nothing more.

@@ -44,13 +44,9 @@ class HybridRetriever:
     def retrieve(self, query: str, depth: int, *, selection: Selection | None = None) -> Retrieved:
         """Return the fused ranking; it costs what its members cost, one after the other."""
         reach = reading_depth(depth)
-        return self.combine(
-            [member.retrieve(query, reach, selection=selection) for member in self.members], depth
-        )
+        return self.combine([member.retrieve(query, reach, selection=selection) for member in self.members], depth)
 
     def combine(self, retrieved: Sequence[Retrieved], depth: int) -> Retrieved:
         """Fuse what the members have found already."""
-        cost = QueryCost(
-            sum(one.cost.encode_ms for one in retrieved), sum(one.cost.search_ms for one in retrieved)
-        )
+        cost = QueryCost(sum(one.cost.encode_ms for one in retrieved), sum(one.cost.search_ms for one in retrieved))
         return Retrieved(cut(fuse([one.ranking for one in retrieved], k=self.k), depth), cost)

@@ -15,10 +15,9 @@ from indexer.stores.documents import Selection
 from search.errors import FilterError, QueryError
 from search.ranking import Hit, QueryCost, Ranking, Run, ScoredDocument
 from search.retrieval.dense import DenseRetriever, QueryVectors
-from search.retrieval.fusion import DEPTH, K, HybridRetriever, reading_depth
+from search.retrieval.fusion import DEPTH, HybridRetriever, K, reading_depth
 from search.retrieval.lexical import LexicalRetriever
 from search.retrieval.retriever import Retrieved, Retriever
-
 
 _UNASKED = "a query that nobody asked"
 
@@ -117,7 +116,9 @@ class Searcher:
         known = self.index.documents.metadata_fields()
         for name, _ in pairs:
             if name not in known:
-                message = f"no document has a metadata field {name!r}; fields of this index: {', '.join(known) or 'none'}"
+                message = (
+                    f"no document has a metadata field {name!r}; fields of this index: {', '.join(known) or 'none'}"
+                )
                 raise FilterError(message)
         return self.index.documents.select(pairs)
 
@@ -189,9 +190,7 @@ class Searcher:
         costs: dict[str, dict[str, QueryCost]] = {name: {} for name in self.retrievers}
         told.start("searching", len(asked), "queries")
         for query in asked:
-            for name, retrieved in self._retrieve(
-                query.text, depth + exclude_same_id, None, evaluating=True
-            ).items():
+            for name, retrieved in self._retrieve(query.text, depth + exclude_same_id, None, evaluating=True).items():
                 kept: Ranking = [
                     document
                     for document in retrieved.ranking
@@ -216,9 +215,7 @@ class Searcher:
         for name, retriever in self.retrievers.items():
             if not isinstance(retriever, HybridRetriever):
                 needed[name] = (retriever, max(depth, needed.get(name, (retriever, 0))[1]))
-        plain = {
-            name: one.retrieve(query, reach, selection=selection) for name, (one, reach) in needed.items()
-        }
+        plain = {name: one.retrieve(query, reach, selection=selection) for name, (one, reach) in needed.items()}
         found = {}
         for name, retriever in self.retrievers.items():
             if isinstance(retriever, HybridRetriever):
@@ -266,9 +263,7 @@ class Searcher:
         return generation.retriever(retriever.name).vectors.stat().st_size / texts
 
 
-def _make(
-    index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors
-) -> Retriever:
+def _make(index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
     if record.name not in made:
         maker = _MAKERS.get(record.family, _dense)
         made[record.name] = maker(index, record, made, shared)
@@ -281,22 +276,16 @@ def _lexical(
     return LexicalRetriever(record.name, index.lexical(record.name), index.documents)
 
 
-def _dense(
-    index: OpenIndex, record: RetrieverRecord, _made: dict[str, Retriever], shared: QueryVectors
-) -> Retriever:
+def _dense(index: OpenIndex, record: RetrieverRecord, _made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
     return DenseRetriever(record.name, index.vectors(record.name), index.documents, shared)
 
 
-def _hybrid(
-    index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors
-) -> Retriever:
+def _hybrid(index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
     members = tuple(_make(index, index.record(name), made, shared) for name in record.spec.members)
     return HybridRetriever(record.name, members, float(record.spec.get("k") or K))
 
 
-_MAKERS: Mapping[
-    Family, Callable[[OpenIndex, RetrieverRecord, dict[str, Retriever], QueryVectors], Retriever]
-] = {
+_MAKERS: Mapping[Family, Callable[[OpenIndex, RetrieverRecord, dict[str, Retriever], QueryVectors], Retriever]] = {
     Family.BM25: _lexical,
     Family.HYBRID: _hybrid,
 }
