@@ -124,19 +124,21 @@ class GeneralSpace:
         return len(self.length_direction)
 
     @property
-    def cause(self) -> float:
-        """Whether length or one direction stands out, 0 to 1: what makes anisotropy harmful."""
-        return max(_ramp(self.length_shift, _LENGTH_SHIFT), _ramp(self.first_share, _FIRST_SHARE))
-
-    @property
     def strength(self) -> float:
-        """How strongly the space wants whitening, 0 to 1: anisotropic, and with a cause."""
-        return _ramp(self.anisotropy, _ANISOTROPY) * self.cause
+        """How strongly the space wants whitening, 0 to 1: anisotropic, by length or by one direction."""
+        cause = max(_ramp(self.length_shift, _LENGTH_SHIFT), _ramp(self.first_share, _FIRST_SHARE))
+        return _ramp(self.anisotropy, _ANISOTROPY) * cause
 
     @property
-    def offset(self) -> float:
-        """How far the anisotropy is a mere offset, 0 to 1: anisotropic, and without a cause."""
-        return _ramp(self.anisotropy, _ANISOTROPY) * (1.0 - self.cause)
+    def shrinkage_without(self) -> float:
+        """Shrinkage e that the space would get at strength 0: 0.9, and 1 where anisotropy is a mere offset."""
+        return _MILD_SHRINKAGE + (1.0 - _MILD_SHRINKAGE) * _ramp(self.anisotropy, _ANISOTROPY)
+
+    @property
+    def share(self) -> float:
+        """Share a of the mean to take out: 1/2, and 1 where texts of every length have the same offset."""
+        same = _ramp(self.anisotropy, _ANISOTROPY) * (1.0 - _ramp(self.length_shift, _LENGTH_SHIFT))
+        return _SHARE + (1.0 - _SHARE) * same
 
     @property
     def tells_length(self) -> bool:
@@ -154,24 +156,24 @@ class Strength(NamedTuple):
 def choose(found: VectorStatistics, general: GeneralSpace | VectorStatistics | None) -> Strength:
     """Return e and a for the n vectors in d dimensions that `found` was gathered from.
 
-    =====================  ===============  ======
-    space                  e                a
-    =====================  ===============  ======
-    no symptom             0.9              1/2
-    a mere offset          1                1
-    all symptoms           min(1, d / n)    1/2
-    =====================  ===============  ======
+    =============================================  ===============  ======
+    space                                          e                a
+    =============================================  ===============  ======
+    isotropic (sentence-tuned output)              0.9              1/2
+    anisotropic: a mere offset                     1                1
+    anisotropic: one large direction               min(1, d / n)    1
+    anisotropic: length makes a large direction    min(1, d / n)    1/2
+    =============================================  ===============  ======
 
     and linear between. d / n: as much whitening as n vectors can tell of d directions. Without a
     `GeneralSpace` the mean cosine must do, of general texts, or of the collection with its topic in it.
     """
-    if isinstance(general, GeneralSpace):
-        strength, offset = general.strength, general.offset
-    else:
-        strength, offset = _ramp((general or found).mean_cosine, _OWN_ANISOTROPY), 0.0
     noise = min(1.0, found.dimension / max(found.count, 1))
-    mild = 1.0 - strength - offset
-    return Strength(strength * noise + offset + mild * _MILD_SHRINKAGE, _SHARE + (1.0 - _SHARE) * offset)
+    if isinstance(general, GeneralSpace):
+        strength = general.strength
+        return Strength(strength * noise + (1.0 - strength) * general.shrinkage_without, general.share)
+    strength = _ramp((general or found).mean_cosine, _OWN_ANISOTROPY)
+    return Strength(strength * noise + (1.0 - strength) * _MILD_SHRINKAGE, _SHARE)
 
 
 def _ramp(value: float, between: tuple[float, float]) -> float:
