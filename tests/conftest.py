@@ -80,3 +80,68 @@ def build(tmp_path: Path, tiny_vectors: Path) -> Callable[..., Path]:
         return root
 
     return make
+
+
+def _tiny_tokenizer(folder: Path) -> None:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = [
+        "the",
+        "river",
+        "bank",
+        "account",
+        "money",
+        "water",
+        "of",
+        "a",
+        "i",
+        "sat",
+        "on",
+        "my",
+        "is",
+        "empty",
+        "loan",
+        "boat",
+        "fish",
+    ]
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words, *letters, *(f"##{c}" for c in letters)]
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    )
+    names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    special = {f"{role}_token": piece for role, piece in names.items()}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=40, **special).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_transformers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Folders of three random models of 16 dimensions and 2 layers: `masked`, `causal` and `plain`, without a head."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel
+
+    sizes = {"vocab_size": 76, "pad_token_id": 0, "initializer_range": 0.5}
+    bert = BertConfig(
+        **sizes,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+    )
+    gpt = GPT2Config(**sizes, n_embd=16, n_layer=2, n_head=2, n_positions=40)
+    makers = {"masked": (BertForMaskedLM, bert), "causal": (GPT2LMHeadModel, gpt), "plain": (BertModel, bert)}
+    folders = {}
+    for name, (maker, config) in makers.items():
+        folder = tmp_path_factory.mktemp(name)
+        with torch.random.fork_rng():
+            torch.manual_seed(5)
+            maker(config).save_pretrained(folder)
+        _tiny_tokenizer(folder)
+        folders[name] = folder
+    return folders

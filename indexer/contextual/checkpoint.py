@@ -85,7 +85,7 @@ class Checkpoint:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The transformer's `config.json`, wherever the modules keep it."""
-        return _json(self.transformer_folder / "config.json")
+        return read_json(self.transformer_folder / "config.json")
 
     @cached_property
     def module_types(self) -> tuple[tuple[str, Path], ...]:
@@ -149,7 +149,7 @@ class Checkpoint:
     @cached_property
     def prompts(self) -> Mapping[str, str]:
         """Prompts by name from the model's configuration (`query`, `document` or `passage`)."""
-        stored = _json(self.folder / "config_sentence_transformers.json", missing={}).get("prompts") or {}
+        stored = read_json(self.folder / "config_sentence_transformers.json", missing={}).get("prompts") or {}
         return {str(name): str(prompt) for name, prompt in stored.items()}
 
     @cached_property
@@ -161,12 +161,12 @@ class Checkpoint:
     @cached_property
     def own_limit(self) -> int:
         """Most pieces the model reads by its own settings, special ones included."""
-        stated = _json(self.transformer_folder / "sentence_bert_config.json", missing={}).get(
+        stated = read_json(self.transformer_folder / "sentence_bert_config.json", missing={}).get(
             "max_seq_length"
         )
         if stated:
             return min(int(stated), self.position_limit)
-        tokenizer = _json(self.transformer_folder / "tokenizer_config.json", missing={}).get(
+        tokenizer = read_json(self.transformer_folder / "tokenizer_config.json", missing={}).get(
             "model_max_length"
         )
         return min(int(tokenizer or self.position_limit), self.position_limit)
@@ -305,7 +305,14 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _json(path: Path, missing: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+def read_json(path: Path, missing: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """Return the object in a JSON file, or `missing` where that is given and there is no file.
+
+    Raises
+    ------
+    ModelError
+        If the file holds no JSON object.
+    """
     if missing is not None and not path.exists():
         return missing
     try:

@@ -116,6 +116,11 @@ class PieceTokenizer:
         found: int | None = self._reading.token_to_id(piece)
         return found
 
+    def piece_of(self, number: int) -> str | None:
+        """Return the piece of an id, or None where there is none."""
+        found: str | None = self._reading.id_to_token(number)
+        return found
+
 
 def _readable(texts: Sequence[str]) -> list[str]:
     """Replace lone surrogates, which cannot be passed on as UTF-8; offsets stay as they are."""

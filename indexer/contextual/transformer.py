@@ -233,7 +233,7 @@ def _layer(spec: TransformerSpec, model: Any) -> int | None:
 
 
 def _load_model(checkpoint: Checkpoint, spec: TransformerSpec) -> Any:
-    with _quiet_libraries():
+    with quiet_libraries():
         import torch
         from sentence_transformers import SentenceTransformer
 
@@ -256,7 +256,7 @@ def _load_model(checkpoint: Checkpoint, spec: TransformerSpec) -> Any:
 
 
 @contextmanager
-def _quiet_libraries() -> Iterator[None]:
+def quiet_libraries() -> Iterator[None]:
     """Keep the model libraries from drawing bars and printing warnings while a model is loaded."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     with warnings.catch_warnings():
