@@ -16,7 +16,7 @@ from corpora.progress import Progress
 from corpora.read_log import ReadLog, ReadSummary
 from indexer import judgement_files
 from indexer.cost import Cost, CostMeter
-from indexer.filling import fill
+from indexer.filling import factory_of, fill
 from indexer.layout import GenerationLayout, IndexLayout, write_json
 from indexer.lexical_build import LexicalBuild
 from indexer.manifest import Manifest, RetrieverRecord, file_digests
@@ -25,6 +25,7 @@ from indexer.publication import new_generation, writing
 from indexer.spec import Family, RetrieverSpec
 from indexer.staging import Staged, stage
 from indexer.stores.documents import DocumentStore
+from indexer.stores.vector import check_factory
 from indexer.workshop import Workshop
 
 DEFAULT_WINDOW = 256
@@ -84,6 +85,9 @@ def build_index(
     IndexerError
         If a model, a notation or the folder cannot be used.
     """
+    for spec in settings.retrievers:
+        if factory_of(spec):
+            check_factory(factory_of(spec))
     layout = IndexLayout(root)
     log = log or ReadLog()
     meter = CostMeter()

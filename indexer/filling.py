@@ -1,7 +1,7 @@
 """Vectors into a store: whiten, scale, and fill a FAISS index, a block at a time."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.approximation import DEPTH, ExactBest, choose_factory, tune
+from indexer.encoder import Role
+from indexer.errors import TooFewVectorsError
 from indexer.layout import RetrieverLayout
 from indexer.preparation import Prepared
 from indexer.spec import RetrieverSpec
@@ -49,12 +52,17 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
             yield block
 
     dimension = prepared.dimension if whitening is None else whitening.dimension
-    factory = spec.get("factory") or "Flat"
-    training = None if factory == "Flat" else _sample(blocks(), workshop.documents.texts)
-    store = VectorStore.build(noted_blocks(), dimension, factory=factory, training=training)
+    total = workshop.documents.texts
+    factory = factory_of(spec) or choose_factory(total, dimension)
+    findings: dict[str, Any] = {}
+    if factory != "Flat":
+        store, findings = _fill_approximate(factory, blocks, noted_blocks, prepared, whitening, spec, workshop)
+        factory = str(findings["approximation"]["factory"])
+    else:
+        store = VectorStore.build(noted_blocks(), dimension)
     store.save(layout.vectors)
     _save_unknown(unknown, layout)
-    findings: dict[str, Any] = {"count": store.size}
+    findings["count"] = store.size
     if whitening is not None:
         whitening.save(layout.whitening)
         findings["whitening"] = {
@@ -69,6 +77,49 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
             workshop.note(f"{spec.name}: {note}")
     _keep_encoder(prepared, layout.encoder)
     return Filled(store.size, dimension, factory, "" if whitening is None else whitening.fingerprint, findings)
+
+
+def factory_of(spec: RetrieverSpec) -> str:
+    """Return the FAISS factory string a retriever asks for, "" where none; `;` stands for `,` inside a notation."""
+    return spec.get("factory").replace(";", ",")
+
+
+def _fill_approximate(
+    factory: str,
+    blocks: Callable[[], Iterator[Vectors]],
+    noted_blocks: Callable[[], Iterator[Vectors]],
+    prepared: Prepared,
+    whitening: Whitening | None,
+    spec: RetrieverSpec,
+    workshop: Workshop,
+) -> tuple[VectorStore, dict[str, Any]]:
+    """Fill an approximate index, choose its effort and measure its recall; Flat where it cannot be trained."""
+    dimension = prepared.dimension if whitening is None else whitening.dimension
+    queries = prepared.encoder.encode(workshop.fragments, role=Role.QUERY)
+    best = ExactBest(queries if whitening is None else normalize(whitening.transform(queries)))
+    try:
+        training = _sample(blocks(), workshop.documents.texts)
+        store = VectorStore.build(best.watch(noted_blocks()), dimension, factory=factory, training=training)
+    except TooFewVectorsError as error:
+        workshop.note(f"{spec.name}: {error}; used Flat instead, which is exact")
+        store = VectorStore.build(noted_blocks(), dimension)
+        return store, {"approximation": {"factory": "Flat", "asked": factory}}
+    tuning = tune(store, best)
+    if not tuning.reached:
+        workshop.note(
+            f"{spec.name}: {factory} reaches recall@{DEPTH} {tuning.recall:.3f} of exact search,"
+            f" below the target {tuning.target:g}; Flat or IVF...,SQfp16 would reach it"
+        )
+    return store, {
+        "approximation": {
+            "factory": factory,
+            "effort": tuning.effort,
+            "most_effort": store.most_effort,
+            "recall@10": round(tuning.recall, 4),
+            "queries": tuning.queries,
+            "target": tuning.target,
+        }
+    }
 
 
 def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) -> Whitening | None:

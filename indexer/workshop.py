@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from corpora.builtin.lee import open_lee
 from corpora.collection import Collection
 from corpora.progress import Progress
+from indexer.approximation import SAMPLE, cut_fragments
 from indexer.cost import Cost, CostMeter
 from indexer.encoded import EncodedTexts, encode_missing, iter_blocks
 from indexer.encoder import Encoder
@@ -214,6 +215,12 @@ class Workshop:
     def word_statistics(self) -> WordStatistics:
         """Counts of the words of all texts."""
         return count_words(self.text_blocks(), progress=self.progress)
+
+    @cached_property
+    def fragments(self) -> list[str]:
+        """Short runs of words cut from the texts: the queries that an approximate index is tuned on."""
+        rng = np.random.default_rng(_SEED)
+        return cut_fragments(self.documents.iter_texts(sample_rows(self.documents.texts, SAMPLE)), rng)
 
     def text_blocks(self, size: int = _BLOCK, *, rows: NDArray[np.int64] | None = None) -> Iterator[list[str]]:
         """Yield the distinct texts of the given rows (all where None) in order of row, in blocks."""
