@@ -68,9 +68,7 @@ class Collection:
             if isinstance(error, CorpusError):
                 raise
             place = error.filename or self.source
-            message = (
-                f"{place} cannot be read ({error.strerror or type(error).__name__}); see that it is there"
-            )
+            message = f"{place} cannot be read ({error.strerror or type(error).__name__}); see that it is there"
             raise UnreadableFileError(message) from error
 
     def background(self, log: ReadLog | None = None) -> Iterator[Document]:

@@ -39,9 +39,7 @@ class SeenHashes:
         return seen
 
 
-def unique(
-    read: Callable[[ReadLog], Iterator[Document]], duplicates: Duplicates, log: ReadLog
-) -> Iterator[Document]:
+def unique(read: Callable[[ReadLog], Iterator[Document]], duplicates: Duplicates, log: ReadLog) -> Iterator[Document]:
     """Stream documents with each id once.
 
     Ids are remembered as 64-bit hashes. Before a collection is refused, the documents are read again to see

@@ -25,9 +25,7 @@ def export_beir(collection: Collection, folder: Path) -> int:
     with (folder / "corpus.jsonl").open("w", encoding="utf-8", newline="\n") as handle:
         for document in collection.documents():
             record = {"_id": document.doc_id, "title": document.title, "text": document.text}
-            handle.write(
-                json.dumps({**record, "metadata": dict(document.metadata)}, ensure_ascii=False) + "\n"
-            )
+            handle.write(json.dumps({**record, "metadata": dict(document.metadata)}, ensure_ascii=False) + "\n")
             count += 1
     if not collection.queries:
         return count

@@ -25,9 +25,7 @@ class Gap:
     def __str__(self) -> str:
         """Return `3 (a, b, c)`."""
         names = ", ".join(example[:60] for example in self.examples)
-        return f"{self.count:,}" + (
-            f" ({names}{', ...' if self.count > len(self.examples) else ''})" * bool(self)
-        )
+        return f"{self.count:,}" + (f" ({names}{', ...' if self.count > len(self.examples) else ''})" * bool(self))
 
 
 @dataclass(frozen=True, slots=True)

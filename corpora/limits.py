@@ -29,7 +29,7 @@ class Limits:
         Address space of the process that parses HTML and PDF, where the system has such limits.
     inflated_bytes, inflated_ratio
         A `.gz` file may grow past `inflated_bytes` only while it has grown by less than the ratio; what a
-        column of a Parquet file declares is held to the same.
+        Parquet file declares is held to the same.
     header_bytes
         What is looked at to tell a format, an encoding or a binary file.
     """

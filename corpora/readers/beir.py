@@ -74,9 +74,7 @@ def read_queries(path: Path, options: ReadOptions, log: ReadLog) -> Mapping[str,
             log.skip("query without an id or a text", f"{path}:{number}")
             continue
         if query_id in queries:
-            message = (
-                f"{path}: lines {lines[query_id]} and {number} hold queries with the same id {query_id!r}"
-            )
+            message = f"{path}: lines {lines[query_id]} and {number} hold queries with the same id {query_id!r}"
             raise JudgementError(message)
         metadata = {name: value for name, value in record.items() if name not in {id_name, text_name}}
         nested = metadata.pop("metadata", None)

@@ -33,9 +33,7 @@ class Confinement:
         self._memory_bytes = 0
         self._lock = threading.Lock()
 
-    def parse(
-        self, request: dict[str, Any], *, seconds: float, memory_bytes: int, where: str
-    ) -> dict[str, Any]:
+    def parse(self, request: dict[str, Any], *, seconds: float, memory_bytes: int, where: str) -> dict[str, Any]:
         """Return the worker's answer to one request.
 
         Raises

@@ -39,9 +39,7 @@ class Fields:
     metadata: tuple[str, ...] | None
 
 
-def choose_fields(
-    records: Iterable[Mapping[str, Any]], options: ReadOptions, where: str, log: ReadLog
-) -> Fields:
+def choose_fields(records: Iterable[Mapping[str, Any]], options: ReadOptions, where: str, log: ReadLog) -> Fields:
     """Return what each field is: as the options say, else guessed by name and announced.
 
     Parameters
@@ -170,11 +168,7 @@ def as_text(value: object) -> str:
 
 def _metadata(record: Mapping[str, Any], fields: Fields) -> dict[str, Value]:
     taken = {fields.doc_id, fields.title, *fields.text}
-    return {
-        name: value
-        for name, value in _flat(record, taken)
-        if fields.metadata is None or name in fields.metadata
-    }
+    return {name: value for name, value in _flat(record, taken) if fields.metadata is None or name in fields.metadata}
 
 
 def _flat(record: Mapping[str, Any], taken: set[str | None]) -> Iterator[tuple[str, Value]]:

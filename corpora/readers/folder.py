@@ -34,9 +34,7 @@ def read_folder(folder: Path, options: ReadOptions, log: ReadLog) -> Iterator[Do
                 reader = read_text
             if reader is None:
                 known = format_suffix(path) in RECORDS
-                reason = (
-                    "records among texts, read only if --include names them" if known else "other file type"
-                )
+                reason = "records among texts, read only if --include names them" if known else "other file type"
                 log.pass_over(reason, str(path))
                 continue
             log.files += 1
@@ -49,9 +47,7 @@ def _holds_texts(folder: Path, options: ReadOptions) -> bool:
     return any(format_suffix(path) in TEXTS for path in walk(folder, options, ReadLog()))
 
 
-def _read_file(
-    path: Path, folder: Path, reader: Reader, options: ReadOptions, log: ReadLog
-) -> Iterator[Document]:
+def _read_file(path: Path, folder: Path, reader: Reader, options: ReadOptions, log: ReadLog) -> Iterator[Document]:
     below = clean(os.fsencode(path.relative_to(folder).as_posix()).decode(errors="replace"))
     try:
         for document in reader(path, options, log):
@@ -93,9 +89,7 @@ def walk(folder: Path, options: ReadOptions, log: ReadLog) -> Iterator[Path]:
         waiting.extend(entry.path for entry in found if _is_wanted(entry, folder, options, walked, log))
 
 
-def _is_wanted(
-    entry: os.DirEntry[str], folder: Path, options: ReadOptions, walked: set[str], log: ReadLog
-) -> bool:
+def _is_wanted(entry: os.DirEntry[str], folder: Path, options: ReadOptions, walked: set[str], log: ReadLog) -> bool:
     below = os.path.relpath(entry.path, folder).replace(os.sep, "/")
     hidden = entry.name.startswith(".") and not options.hidden
     if hidden or any(_matches(below, pattern) for pattern in options.exclude):

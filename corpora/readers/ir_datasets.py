@@ -21,7 +21,7 @@ PREFIX = "irds:"
 _AT_ONCE = {"IR_DATASETS_DL_TRIES": "1", "IR_DATASETS_DL_TIMEOUT": "10"}
 
 
-def load_dataset(name: str) -> Any:  # noqa: ANN401 - ir_datasets is an extra without types
+def load_dataset(name: str) -> Any:
     """Return the ir_datasets object of a name.
 
     Raises
@@ -74,7 +74,7 @@ def _split(split: str, qrels: Qrels) -> Mapping[str, Qrels]:
     return {split if split in {"train", "dev", "test"} else "test": qrels} if qrels else {}
 
 
-def _queries(dataset: Any) -> Iterator[Query]:  # noqa: ANN401 - ir_datasets is an extra without types
+def _queries(dataset: Any) -> Iterator[Query]:
     if not hasattr(dataset, "queries_iter"):
         return
     for found in dataset.queries_iter():
@@ -85,7 +85,7 @@ def _queries(dataset: Any) -> Iterator[Query]:  # noqa: ANN401 - ir_datasets is 
 
 def _documents(  # ir_datasets is an extra without types
     name: str,
-    dataset: Any,  # noqa: ANN401
+    dataset: Any,
     options: ReadOptions,
     log: ReadLog,
 ) -> Iterator[Document]:
@@ -112,8 +112,5 @@ def _fetched(name: str, iterate: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:160]
-        message = (
-            f"{PREFIX}{name} could not be fetched ({type(error).__name__}: {reason}); "
-            "it needs the network, once"
-        )
+        message = f"{PREFIX}{name} could not be fetched ({type(error).__name__}: {reason}); it needs the network, once"
         raise CollectionNotFoundError(message) from error

@@ -118,8 +118,7 @@ def _utf8_lines(path: Path, options: ReadOptions, log: ReadLog) -> Iterator[tupl
                 if not guessed:
                     guessed = guess_encoding(line + _lines_beyond_ascii(path, options.limits))
                     log.announce(
-                        f"{path}:{number} is not UTF-8: such lines are read as {guessed} (a guess; "
-                        "--encoding decides)"
+                        f"{path}:{number} is not UTF-8: such lines are read as {guessed} (a guess; --encoding decides)"
                     )
                 text = decode_guessed(line, guessed)
             yield number, text.removeprefix("\ufeff") if number == 1 else text
@@ -131,9 +130,7 @@ def _lines_beyond_ascii(path: Path, limits: Limits) -> bytes:
         return b"\n".join(line for line in stream.read(4 * MEBIBYTE).split(b"\n") if not line.isascii())
 
 
-def _encoded_lines(
-    path: Path, encoding: str, options: ReadOptions, log: ReadLog
-) -> Iterator[tuple[int, str]]:
+def _encoded_lines(path: Path, encoding: str, options: ReadOptions, log: ReadLog) -> Iterator[tuple[int, str]]:
     limit = options.limits.record_bytes
     number = 0
     with open_bytes(path, options.limits) as stream:

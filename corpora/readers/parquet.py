@@ -41,13 +41,8 @@ def _records(path: Path, options: ReadOptions, log: ReadLog) -> Iterator[Record]
                 for values in zip(*columns, strict=True):
                     number += 1
                     record = dict(zip(names, values, strict=True))
-                    if (
-                        sum(len(value) for value in values if isinstance(value, str))
-                        > options.limits.record_bytes
-                    ):
-                        log.skip(
-                            f"row longer than {options.limits.record_bytes:,} characters", f"{path}:{number}"
-                        )
+                    if sum(len(value) for value in values if isinstance(value, str)) > options.limits.record_bytes:
+                        log.skip(f"row longer than {options.limits.record_bytes:,} characters", f"{path}:{number}")
                         continue
                     yield number, record
     except (pa.ArrowException, OSError, MemoryError, ValueError, OverflowError) as error:
@@ -58,7 +53,7 @@ def _records(path: Path, options: ReadOptions, log: ReadLog) -> Iterator[Record]
         raise UnreadableFileError(message) from None
 
 
-def _columns(file: Any, options: ReadOptions) -> list[str] | None:  # noqa: ANN401 - pyarrow has no types
+def _columns(file: Any, options: ReadOptions) -> list[str] | None:
     """Return the columns to read, where the options name all that are wanted; else None for all."""
     if options.metadata_fields is None or options.id_field is None or not options.text_fields:
         return None
@@ -66,34 +61,29 @@ def _columns(file: Any, options: ReadOptions) -> list[str] | None:  # noqa: ANN4
     return [name for name in file.schema_arrow.names if name in named or name.lower() == "title"] or None
 
 
-def _rows_a_batch(path: Path, metadata: Any, limits: Limits) -> int:  # noqa: ANN401 - pyarrow has no types
+def _rows_a_batch(path: Path, metadata: Any, limits: Limits) -> int:
     """Return how many rows to decode at once, from what the file says about itself.
+
+    Only row groups are asked: pyarrow aborts the whole process on some damaged descriptions of columns.
 
     Raises
     ------
     UnreadableFileError
-        If a column declares that it grows beyond the limits.
+        If the file declares that it grows beyond the limits.
     """
-    largest = 1
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        rows = max(1, row_group.num_rows)
-        size = 0
-        for column in range(row_group.num_columns):
-            chunk = row_group.column(column)
-            grown, packed = chunk.total_uncompressed_size, max(1, chunk.total_compressed_size)
-            if grown > limits.inflated_bytes and grown / packed > limits.inflated_ratio:
-                message = (
-                    f"{path}: column {chunk.path_in_schema!r} grows from {packed:,} to {grown:,} bytes, more "
-                    f"than {limits.inflated_ratio:.0f} to 1; write it again if you trust it"
-                )
-                raise UnreadableFileError(message)
-            size += grown
-        largest = max(largest, size // rows)
-    return int(min(4096, max(1, _BATCH_BYTES // largest)))
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    grown, packed = sum(group.total_byte_size for group in groups), max(1, path.stat().st_size)
+    if grown > limits.inflated_bytes and grown / packed > limits.inflated_ratio:
+        message = (
+            f"{path}: grows from {packed:,} to {grown:,} bytes, more than {limits.inflated_ratio:.0f} to 1; "
+            "write it again with less compression if you trust it"
+        )
+        raise UnreadableFileError(message)
+    largest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=1)
+    return int(min(4096, max(1, _BATCH_BYTES // max(1, largest))))
 
 
-def _values(column: Any) -> list[Any]:  # noqa: ANN401 - pyarrow has no types
+def _values(column: Any) -> list[Any]:
     """Return a column's values as Python objects; text that is not UTF-8 is repaired."""
     import pyarrow as pa
 

@@ -62,7 +62,7 @@ def parse_html(request: dict[str, Any]) -> dict[str, Any]:
     return {"title": title, "text": "\n".join(line for line in lines if line), "notes": []}
 
 
-def _visible(body: Any) -> Iterator[str]:  # noqa: ANN401 - selectolax nodes
+def _visible(body: Any) -> Iterator[str]:
     """Yield what is read, in order, walking without recursion: pages nest as deep as they like."""
     node = body.child
     while node is not None:
@@ -111,9 +111,7 @@ def parse_pdf(request: dict[str, Any]) -> dict[str, Any]:
         except Exception:  # a broken information dictionary costs the title only
             title = ""
     if not text:
-        return {
-            "error": "PDF without text (scanned pages?)" if not broken else "PDF whose pages cannot be read"
-        }
+        return {"error": "PDF without text (scanned pages?)" if not broken else "PDF whose pages cannot be read"}
     notes = [f"{broken} of its {total} pages cannot be read"] if broken else []
     if total > request["pages"]:
         notes.append(f"only the first {request['pages']} of its {total} pages are read")

@@ -14,9 +14,7 @@ from corpora.readers.confinement import CONFINEMENT
 from corpora.readers.lines import read_head, read_whole
 from corpora.readers.markup import MARKUP
 
-_META_CHARSET = re.compile(
-    rb"<meta[^>]{0,200}?charset\s{0,5}=\s{0,5}[\"']?\s{0,5}([\w.:-]{1,40})", re.IGNORECASE
-)
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,5}=\s{0,5}[\"']?\s{0,5}([\w.:-]{1,40})", re.IGNORECASE)
 
 
 def read_text(path: Path, options: ReadOptions, log: ReadLog) -> Iterator[Document]:

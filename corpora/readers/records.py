@@ -80,9 +80,7 @@ def _listed_records(path: Path, content: object, log: ReadLog) -> Iterator[Recor
             log.skip("not a JSON object", f"{path}:{number}", repr(record)[:40])
 
 
-def documents(
-    path: Path, records: Iterator[Record], options: ReadOptions, log: ReadLog
-) -> Iterator[Document]:
+def documents(path: Path, records: Iterator[Record], options: ReadOptions, log: ReadLog) -> Iterator[Document]:
     """Stream records as documents, the fields chosen by looking at the first ones."""
     first = list(islice(records, SAMPLE_RECORDS))
     if not first:
@@ -94,7 +92,7 @@ def documents(
             yield document
 
 
-def _cleaned(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):

@@ -54,9 +54,7 @@ def _records(path: Path, rows: Iterator[Row], log: ReadLog) -> Iterator[Record]:
         if not any(row):
             continue
         if len(row) > len(names):
-            log.skip(
-                "more columns than the header", f"{path}:{number}", f"{len(row)} columns, header {len(names)}"
-            )
+            log.skip("more columns than the header", f"{path}:{number}", f"{len(row)} columns, header {len(names)}")
             continue
         yield number, dict(zip(names, row, strict=False))
 

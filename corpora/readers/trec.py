@@ -124,9 +124,7 @@ def read_topics(path: Path, options: ReadOptions, log: ReadLog) -> Mapping[str, 
     """
     queries: dict[str, Query] = {}
     lines = list(read_lines(path, options, log))
-    found = (
-        _top_elements(lines) if any("<top>" in line.lower() for _, line in lines) else _tabbed(path, lines)
-    )
+    found = _top_elements(lines) if any("<top>" in line.lower() for _, line in lines) else _tabbed(path, lines)
     for number, query in found:
         if query.query_id in queries or not query.query_id:
             problem = "an id used before" if query.query_id else "no id"
@@ -175,9 +173,7 @@ def _tabbed(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, Que
             continue
         query_id, tab, text = line.rstrip("\r\n").partition("\t")
         if not tab:
-            message = (
-                f"{path}:{number}: found {line.strip()[:60]!r}; expected <top> elements or `id<tab>text`"
-            )
+            message = f"{path}:{number}: found {line.strip()[:60]!r}; expected <top> elements or `id<tab>text`"
             raise JudgementError(message)
         yield number, Query(query_id.strip(), text.strip())
 

@@ -120,9 +120,7 @@ def test_lee_has_its_published_sizes_and_grades():
     assert set(qrels) == {document.doc_id for document in documents} == set(collection.queries)
     assert all(len(judged) == 49 and query_id not in judged for query_id, judged in qrels.items())
     # Similarity is symmetric, so the grades are.
-    assert all(
-        qrels[other][query_id] == grade for query_id in qrels for other, grade in qrels[query_id].items()
-    )
+    assert all(qrels[other][query_id] == grade for query_id in qrels for other, grade in qrels[query_id].items())
     assert documents[0].text.startswith("The national executive of the strife-torn Democrats")
     assert collection.queries["lee-01"].text == documents[0].text
 

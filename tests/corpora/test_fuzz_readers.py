@@ -74,9 +74,7 @@ _NAMES = [
 
 @pytest.mark.parametrize("name", _NAMES)
 @_FUZZ
-@given(
-    data=_BYTES, duplicates=st.sampled_from(Duplicates), encoding=st.sampled_from([None, "utf-16", "cp1252"])
-)
+@given(data=_BYTES, duplicates=st.sampled_from(Duplicates), encoding=st.sampled_from([None, "utf-16", "cp1252"]))
 def test_any_bytes_under_any_name(tmp_path, name, data, duplicates, encoding):
     path = tmp_path / name
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") and len(data) % 3 else data)
@@ -104,8 +102,7 @@ def test_any_records(tmp_path, records, form):
 @_FUZZ
 @given(
     corpus=_BYTES,
-    queries=_BYTES
-    | st.lists(_RECORD, max_size=3).map(lambda records: "\n".join(map(json.dumps, records)).encode()),
+    queries=_BYTES | st.lists(_RECORD, max_size=3).map(lambda records: "\n".join(map(json.dumps, records)).encode()),
     qrels=_BYTES,
 )
 def test_any_beir_folder(tmp_path, corpus, queries, qrels):

@@ -38,9 +38,7 @@ def test_rest():
     )
 
 
-@pytest.mark.parametrize(
-    "unit", ["[", "[a](", "<a ", "`", "*", ":a:`", "| ", "![", "> ", "- ", "#", "=", "<!--", "_"]
-)
+@pytest.mark.parametrize("unit", ["[", "[a](", "<a ", "`", "*", ":a:`", "| ", "![", "> ", "- ", "#", "=", "<!--", "_"])
 @pytest.mark.parametrize("convert", [from_markdown, from_rest])
 def test_no_input_takes_more_than_linear_time(unit, convert):
     started = time.process_time()

@@ -111,9 +111,7 @@ _TEXTS = st.lists(
 
 
 @settings(max_examples=120, deadline=None)
-@given(
-    text=_TEXTS, budget=st.integers(2, 40), share=st.floats(0, 0.6), title=st.sampled_from(["", "A title"])
-)
+@given(text=_TEXTS, budget=st.integers(2, 40), share=st.floats(0, 0.6), title=st.sampled_from(["", "A title"]))
 def test_windows_cover_the_text_within_the_budget(text, budget, share, title):
     document = Document("d", text, title)
     searchable = document.searchable_text
@@ -134,9 +132,7 @@ def test_windows_cover_the_text_within_the_budget(text, budget, share, title):
 def test_neighbours_share_the_overlap_and_no_window_is_tiny(count, budget, share):
     text = " ".join(f"w{number}" for number in range(count))
     overlap = int((budget - 1) * share)
-    found = [
-        p.text.split() for p in split_passages(Document("d", text), Window(budget, overlap), words).passages
-    ]
+    found = [p.text.split() for p in split_passages(Document("d", text), Window(budget, overlap), words).passages]
     for one, other in pairwise(found):
         assert len(set(one) & set(other)) == overlap
     assert min(map(len, found)) >= min(count, budget // 2)

@@ -98,9 +98,7 @@ def test_null_title_is_no_title_and_null_text_no_text(tmp_path):
 
 
 def test_empty_texts_are_documents_too(tmp_path):
-    path = _write(
-        tmp_path / "docs.jsonl", *({"_id": n, "text": t} for n, t in enumerate(["a", "", "river bank"]))
-    )
+    path = _write(tmp_path / "docs.jsonl", *({"_id": n, "text": t} for n, t in enumerate(["a", "", "river bank"])))
     documents, summary = _read(path)
     assert [document.text for document in documents] == ["a", "", "river bank"]
     assert summary.skipped_count == 0
@@ -237,9 +235,7 @@ def test_json_that_maps_ids_to_records_is_read(tmp_path):
     assert [(document.doc_id, document.text) for document in documents] == [("a", "x"), ("b", "y")]
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[1, 2", "5", '"text"', "null", "[" * 100_000, "1" * 10_000, "nonsense"]
-)
+@pytest.mark.parametrize("content", ["", "{", "[1, 2", "5", '"text"', "null", "[" * 100_000, "1" * 10_000, "nonsense"])
 def test_json_that_is_none_is_refused_in_one_line(tmp_path, content):
     path = tmp_path / "docs.json"
     path.write_text(content)
@@ -279,9 +275,7 @@ def test_gzip_bomb_takes_little_memory(tmp_path):
     assert peak < 16 << 20
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda data: data[:40], lambda data: b"no gzip", lambda data: data[:-8] + b"x" * 8]
-)
+@pytest.mark.parametrize("damage", [lambda data: data[:40], lambda data: b"no gzip", lambda data: data[:-8] + b"x" * 8])
 def test_damaged_gzip_is_named(tmp_path, damage):
     path = tmp_path / "docs.jsonl.gz"
     path.write_bytes(damage(gzip.compress(b'{"_id": "1", "text": "x"}\n' * 200)))
@@ -340,19 +334,17 @@ def test_damaged_parquet_is_named(tmp_path):
             _read(path)
 
 
-def test_parquet_column_that_grows_out_of_proportion_is_refused(tmp_path):
+def test_parquet_that_grows_out_of_proportion_is_refused(tmp_path):
     path = tmp_path / "docs.parquet"
     text = ["a" * 100_000] * 50
     pq.write_table(pa.table({"id": range(50), "text": text}), path, compression="zstd", use_dictionary=False)
-    with pytest.raises(UnreadableFileError, match="column 'text' grows from"):
+    with pytest.raises(UnreadableFileError, match=r"grows from .* more than 200 to 1"):
         _read(path, ReadOptions(limits=Limits(inflated_bytes=1 << 20)))
 
 
 def test_parquet_text_that_is_no_utf8_is_repaired(tmp_path):
     path = tmp_path / "docs.parquet"
-    broken = pa.Array.from_buffers(
-        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\4\0\0\0"), pa.py_buffer(b"ab\xffc")]
-    )
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\4\0\0\0"), pa.py_buffer(b"ab\xffc")])
     pq.write_table(pa.table({"id": ["1"], "text": broken}), path)
     documents, _ = _read(path)
     assert documents[0].text == "ab\ufffdc"

@@ -55,10 +55,7 @@ def test_sample_is_bounded_uniform_and_seeded(tmp_path):
     drawn = []
     for seed in (1, 1, 2):
         probes = Probes(exceeds_window=lambda texts: drawn.append(texts) or [False] * len(texts))
-        assert (
-            survey(open_collection(path), probes=probes, sample=100, rng=np.random.default_rng(seed)).sampled
-            == 100
-        )
+        assert survey(open_collection(path), probes=probes, sample=100, rng=np.random.default_rng(seed)).sampled == 100
     assert drawn[0] == drawn[1] != drawn[2]
     # The mean of 100 draws from 0..1999 lies within four standard errors of 999.5.
     assert abs(np.mean(list(map(int, drawn[0]))) - 999.5) < 4 * 577 / 10

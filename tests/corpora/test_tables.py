@@ -27,9 +27,7 @@ def test_row_knows_the_line_that_it_begins_on(tmp_path):
 
 
 def test_quotation_mark_never_closed_is_an_error_not_a_swallowed_file(tmp_path):
-    with pytest.raises(
-        UnreadableFileError, match=r"docs\.csv:3: a quotation mark is opened and never closed"
-    ):
+    with pytest.raises(UnreadableFileError, match=r"docs\.csv:3: a quotation mark is opened and never closed"):
         _read(tmp_path / "docs.csv", 'id,text\n1,a\n2,"b\n3,c\n4,d\n')
 
 

@@ -72,9 +72,7 @@ def test_elements_can_be_named(tmp_path):
 
 
 def test_documents_without_end_or_id_are_skipped(tmp_path):
-    path = _file(
-        tmp_path, "a.trec", "<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\nno id\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>x</DOC>\n"
-    )
+    path = _file(tmp_path, "a.trec", "<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\nno id\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>x</DOC>\n")
     log = ReadLog()
     assert [document.doc_id for document in read_trec(path, DEFAULT_OPTIONS, log)] == ["2"]
     assert {skipped.reason for skipped in log.summary().skipped} == {
@@ -134,9 +132,7 @@ def test_ir_datasets_without_network_is_one_line():
         def queries_iter(self):
             raise ConnectionError("no route\nto host")
 
-    with pytest.raises(
-        CollectionNotFoundError, match=r"could not be fetched .*no route to host.*needs the network"
-    ):
+    with pytest.raises(CollectionNotFoundError, match=r"could not be fetched .*no route to host.*needs the network"):
         open_ir_dataset("beir/tiny", DEFAULT_OPTIONS, ReadLog(), load=lambda _: Offline())
 
 
