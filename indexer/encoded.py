@@ -20,6 +20,8 @@ from indexer.stores.documents import DocumentStore
 from indexer.vectors import Vectors
 
 BLOCK = 8192
+#: Blocks kept in memory: after updates the texts of one stretch lie in several.
+_OPEN_BLOCKS = 8
 #: Texts, evenly spread, that are encoded first to tell how long the others will take.
 _TRIAL = 128
 
@@ -33,7 +35,8 @@ class EncodedTexts:
         self._dimension = dimension
         folder.mkdir(parents=True, exist_ok=True)
         self._paths: list[Path] = []
-        self._open: tuple[int, Vectors] | None = None
+        self._open: dict[int, Vectors] = {}
+        self._is_sorted = False
         digests, blocks, places = [], [], []
         for path in sorted(folder.glob("block-*.npz")):
             found = self._read(path)
@@ -47,17 +50,17 @@ class EncodedTexts:
         self._digests: NDArray[np.void] = np.concatenate(digests) if digests else np.zeros(0, "V16")
         self._blocks = np.concatenate(blocks) if blocks else empty
         self._places = np.concatenate(places) if places else empty
-        self._sort()
+        self._is_sorted = False
 
     def _sort(self) -> None:
-        # Void arrays cannot be ordered; big-endian halves give the order of the bytes.
-        order = np.argsort(_keys(self._digests), order=("high", "low"), kind="stable")
-        self._digests, self._blocks, self._places = (
-            self._digests[order],
-            self._blocks[order],
-            self._places[order],
-        )
-        self._sorted = _keys(self._digests)
+        """Order by digest, when next something is looked for: blocks are added many at a time."""
+        if self._is_sorted:
+            return
+        halves = _halves(self._digests)
+        order = np.lexsort((halves[:, 1], halves[:, 0]))
+        self._digests, self._blocks, self._places = self._digests[order], self._blocks[order], self._places[order]
+        self._high, self._low = np.ascontiguousarray(halves[order].T)
+        self._is_sorted = True
 
     def _read(self, path: Path) -> tuple[NDArray[np.void], Vectors] | None:
         try:
@@ -70,11 +73,20 @@ class EncodedTexts:
 
     def find(self, digests: NDArray[np.void]) -> NDArray[np.int64]:
         """Return the place of each digest among those held, -1 where it is not held."""
-        if not len(self._sorted):
+        self._sort()
+        held = len(self._high)
+        if not held:
             return np.full(len(digests), -1, np.int64)
-        keys = _keys(digests)
-        places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        return np.where(self._sorted[places] == keys, places, -1)
+        high, low = _halves(digests).T
+        places = np.searchsorted(self._high, high)
+        while True:
+            at = np.minimum(places, held - 1)
+            same = self._high[at] == high
+            # Two digests may share their first half: then the next place is looked at.
+            further = same & (self._low[at] != low) & (places < held)
+            if not further.any():
+                return np.where(same & (self._low[at] == low) & (places < held), places, -1).astype(np.int64)
+            places[further] += 1
 
     def add(self, digests: NDArray[np.void], vectors: Vectors) -> None:
         """Keep the vectors of some texts, durably, as one block."""
@@ -91,8 +103,8 @@ class EncodedTexts:
         self._blocks = np.concatenate([self._blocks, np.full(len(digests), len(self._paths), np.int64)])
         self._places = np.concatenate([self._places, np.arange(len(digests), dtype=np.int64)])
         self._paths.append(path)
-        self._open = (len(self._paths) - 1, vectors)
-        self._sort()
+        self._keep_open(len(self._paths) - 1, vectors)
+        self._is_sorted = False
 
     def gather(self, digests: NDArray[np.void]) -> Vectors:
         """Return the (n, d) vectors of texts that are all held.
@@ -114,17 +126,23 @@ class EncodedTexts:
         return vectors
 
     def _block(self, number: int) -> Vectors:
-        if self._open is None or self._open[0] != number:
+        if number not in self._open:
             found = self._read(self._paths[number])
             if found is None:
                 message = f"block {self._paths[number].name} of the encoded texts was damaged while in use"
                 raise KeyError(message)
-            self._open = (number, found[1])
-        return self._open[1]
+            self._keep_open(number, found[1])
+        return self._open[number]
+
+    def _keep_open(self, number: int, vectors: Vectors) -> None:
+        self._open[number] = vectors
+        while len(self._open) > _OPEN_BLOCKS:
+            self._open.pop(next(iter(self._open)))
 
 
-def _keys(digests: NDArray[np.void]) -> NDArray[np.void]:
-    return np.frombuffer(digests.tobytes(), dtype=[("high", ">u8"), ("low", ">u8")])
+def _halves(digests: NDArray[np.void]) -> NDArray[np.uint64]:
+    """Return (n, 2) halves of the digests as numbers."""
+    return np.frombuffer(digests.tobytes(), dtype="<u8").reshape(-1, 2)
 
 
 def encode_missing(

@@ -1,9 +1,13 @@
 """Staging: the collection is read once, cut into passages, and kept in the document store."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from corpora.collection import Collection
 from corpora.document import Document
@@ -14,6 +18,8 @@ from corpora.read_log import ReadLog
 from indexer.stores.documents import DocumentWriter
 
 _BATCH = 1000
+#: Bytes of a text beyond which it is tokenised by itself, so that a batch of books does not fill the memory.
+_LONGEST = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,8 @@ def stage(
     try:
         documents = islice(collection.documents(log), limit)
         while batch := list(islice(documents, _BATCH)):
-            splits = [split_passages(document, window, piece_offsets) for document in batch]
+            offsets = _offsets_at_once(batch, window, piece_offsets)
+            splits = [split_passages(document, window, offsets) for document in batch]
             for document in batch:
                 fingerprint.add_document(document)
             writer.add([(document, split.passages) for document, split in zip(batch, splits, strict=True)])
@@ -58,11 +65,29 @@ def stage(
             over_budget += sum(split.over_budget for split in splits)
             cut += sum(split.cut for split in splits)
             progress.advance(len(batch))
+    except BaseException:
+        writer.abandon()
+        raise
     finally:
-        writer.close()
         progress.finish()
+    writer.close()
     fingerprint.add_judgements(collection.queries, collection.qrels)
     return Staged(count, fingerprint.hexdigest(), over_budget, cut)
+
+
+def _offsets_at_once(batch: Sequence[Document], window: Window, piece_offsets: PieceOffsets) -> PieceOffsets:
+    """Return a `piece_offsets` that has looked at the texts of a batch together, which a tokenizer does in parallel."""
+    texts = [document.searchable_text for document in batch]
+    # The texts that `split_passages` will ask for: a text of fewer bytes than the budget has fewer pieces.
+    long = [text for text in texts if window.budget <= len(text.encode("utf-8", "surrogatepass")) <= _LONGEST]
+    found = dict(zip(long, piece_offsets(long), strict=True)) if len(long) > 1 else {}
+
+    def offsets(asked: Sequence[str]) -> Sequence[NDArray[np.integer[Any]]]:
+        if len(asked) == 1 and asked[0] in found:
+            return [found[asked[0]]]
+        return piece_offsets(asked)
+
+    return offsets
 
 
 def background_texts(collection: Collection, fallback: Iterator[Document]) -> list[str]:
