@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from indexer.layout import GenerationLayout, IndexLayout
 from indexer.manifest import Manifest, RetrieverRecord, load_json
 from indexer.publication import current_generation
 from indexer.stores.documents import DocumentStore
-from indexer.stores.lexical import LexicalStore
 from indexer.stores.vector import VectorStore
 from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening
+
+if TYPE_CHECKING:
+    from indexer.stores.lexical import LexicalStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,10 @@ class OpenIndex:
             raise SpecError(message)
         return record
 
-    def lexical(self, name: str) -> LexicalStore:
+    def lexical(self, name: str) -> "LexicalStore":
         """Open the lexical store with the parameters of one retriever."""
+        from indexer.stores.lexical import LexicalStore
+
         spec = self.record(name).spec
         parameters = {key: float(spec.get(key)) for key in ("k1", "b") if spec.get(key)}
         return LexicalStore.open(self.generation.lexical, **parameters)

@@ -2,11 +2,14 @@
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from indexer.stores.documents import DocumentStore, Selection
-from indexer.stores.lexical import LexicalStore
 from search.ranking import QueryCost, ScoredDocument, ordered
 from search.retrieval.retriever import Retrieved, cut
+
+if TYPE_CHECKING:
+    from indexer.stores.lexical import LexicalStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +17,7 @@ class LexicalRetriever:
     """Answers from the Whoosh index."""
 
     name: str
-    store: LexicalStore
+    store: "LexicalStore"
     documents: DocumentStore
 
     def retrieve(self, query: str, depth: int, *, selection: Selection | None = None) -> Retrieved:
