@@ -198,12 +198,21 @@ def _prompt(answer: Callable[[str], None]) -> None:
 
 @app.command()
 def evaluate(
-    index_path: IndexPath,
+    targets: Annotated[
+        list[Path], typer.Argument(metavar="INDEX", help="An index; with --qrels, TREC run files of any system.")
+    ],
+    collection: Annotated[str, typer.Option(help="Use the queries and judgements of this collection.")] = "",
     split: Splits = "test",
     measures: Annotated[str, typer.Option(help="ir-measures names, comma-separated.")] = "nDCG@10,RR,AP,R@100",
     retrievers: Retrievers = None,
-    baseline: Annotated[str, typer.Option(help="Test the others against this retriever; default: the first.")] = "",
+    baseline: Annotated[str, typer.Option(help="Test the others against this row; default: bm25.")] = "",
+    qrels: Annotated[Path | None, typer.Option(help="Judgements (TREC or BEIR form) to score run files by.")] = None,
     runs: Annotated[Path | None, typer.Option(help="Write TREC runs and per-query scores here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
+    price_per_hour: Annotated[
+        float | None, typer.Option(help="What this machine costs an hour: adds money per million.", min=0)
+    ] = None,
+    unjudged: Annotated[bool, typer.Option(help="No judgements: agreement, and queries cut from documents.")] = False,
     expect: Annotated[
         list[str] | None,
         typer.Option(help='Exit 1 unless so: "contextual:nDCG@10=0.645+-0.005"; may be repeated.'),
@@ -211,21 +220,109 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure quality and cost of every retriever on the collection's judgements."""
-    from search.measuring import evaluation_rows, measure_index
+    from search.measuring import evaluation_rows, measure_index, measure_runs
     from search.presentation.terminal import progress_on, table_view
     from search.retrieval.searcher import Searcher
 
-    searcher = Searcher.open(index_path, _names(retrievers))
-    with progress_on(_err()) as progress:
-        evaluation = measure_index(
-            searcher, progress=progress, split=split, measures=measures, baseline=baseline, runs=runs
-        )
+    if qrels is not None:
+        evaluation = measure_runs(targets, qrels, measures=measures, baseline=baseline)
+    elif len(targets) != 1:
+        message = "give one index, or run files together with --qrels FILE"
+        raise typer.BadParameter(message)
+    elif unjudged:
+        _evaluate_unjudged(targets[0], measures, retrievers, as_json)
+        return
+    else:
+        from corpora.catalog import open_collection
+
+        searcher = Searcher.open(targets[0], _names(retrievers))
+        with progress_on(_err()) as progress:
+            evaluation = measure_index(
+                searcher,
+                progress=progress,
+                collection=open_collection(collection) if collection else None,
+                split=split,
+                measures=measures,
+                baseline=baseline,
+                runs=runs,
+                report=report,
+                price_per_hour=price_per_hour,
+            )
     if as_json:
         _print_json(evaluation.to_json())
     else:
         title = f"{evaluation.collection['name']}, {split}: {evaluation.queries.count:,} judged queries"
         _out().print(table_view(list(evaluation_rows(evaluation)), title, evaluation.notes()))
     _check_expectations(evaluation, expect or [])
+
+
+def _evaluate_unjudged(index_path: Path, measures: str, retrievers: list[str] | None, as_json: bool) -> None:
+    from search.known_item_search import agreement_rows, evaluate_unjudged
+    from search.measuring import evaluation_rows
+    from search.presentation.terminal import progress_on, table_view
+    from search.retrieval.searcher import Searcher
+
+    searcher = Searcher.open(index_path, _names(retrievers))
+    with progress_on(_err()) as progress:
+        found = evaluate_unjudged(searcher, progress=progress, measures=measures)
+    if as_json:
+        _print_json(found.to_json())
+        return
+    console = _out()
+    console.print(table_view(list(agreement_rows(found.agreements)), "how far the retrievers agree", ()))
+    console.print(table_view(list(evaluation_rows(found.evaluation)), "known-item search", found.notes))
+
+
+@app.command()
+def advise(
+    index_path: IndexPath,
+    split: Splits = "test",
+    measure: Annotated[str, typer.Option(help="The measure that decides.")] = "nDCG@10",
+    retrievers: Retrievers = None,
+    query_ms: Annotated[float | None, typer.Option(help="Most milliseconds a query may take.", min=0)] = None,
+    bytes_per_text: Annotated[float | None, typer.Option(help="Most bytes a text may take.", min=0)] = None,
+    index_seconds: Annotated[float | None, typer.Option(help="Most seconds that indexing may take.", min=0)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say in five lines which retriever to take within a budget, and what would change the answer."""
+    from search.evaluation.advice import Budget, advise
+    from search.measuring import measure_index
+    from search.presentation.terminal import progress_on
+    from search.retrieval.searcher import Searcher
+
+    searcher = Searcher.open(index_path, _names(retrievers))
+    with progress_on(_err()) as progress:
+        evaluation = measure_index(searcher, progress=progress, split=split, measures=measure)
+    advice = advise(evaluation, Budget(query_ms, bytes_per_text, index_seconds))
+    if as_json:
+        _print_json(advice.to_json())
+    else:
+        for line in advice.lines:
+            _out().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def judge(
+    index_path: IndexPath,
+    qrels: Annotated[Path, typer.Argument(metavar="QRELS", help="Judgements file to write, or to go on with.")],
+    queries: Annotated[
+        Path | None, typer.Option(help="Queries, one a line or JSONL; default: those of the index.")
+    ] = None,
+    depth: Annotated[int, typer.Option(help="Hits of each retriever that are pooled.", min=1)] = 10,
+    retrievers: Retrievers = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random order.")] = 0,
+) -> None:
+    """Judge pooled hits in random order: y, n or a grade; s skips, u takes back, q ends. Resumes where it stopped."""
+    from search.judging_session import open_judging, questions
+    from search.presentation.terminal import question_view
+    from search.retrieval.searcher import Searcher
+
+    searcher = Searcher.open(index_path, _names(retrievers))
+    session = open_judging(searcher, qrels, queries=queries, depth=depth, seed=seed)
+    console = _out()
+    for question in questions(session, lambda: typer.prompt("relevant? (y/n/0-9, s, u, q)", prompt_suffix=" ")):
+        console.print(question_view(question))
+    console.print(f"{session.judging.judged:,} of {session.judging.total:,} judged; {qrels}", markup=False)
 
 
 def _check_expectations(evaluation: Any, expect: list[str]) -> None:
@@ -319,7 +416,7 @@ def demo(
         out.rule(f"twindex query {folder} “{question}” -k 3", align="left")
         query(folder, question, k=3)
     out.rule(f"twindex evaluate {folder}", align="left")
-    evaluate(folder)
+    evaluate([folder])
 
 
 def main() -> None:

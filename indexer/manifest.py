@@ -56,6 +56,11 @@ class Manifest:
         """Return a retriever's record by name, None where there is none."""
         return next((record for record in self.retrievers if record.name == name), None)
 
+    def members(self, name: str) -> tuple[str, ...]:
+        """Return the retrievers that a hybrid of that name fuses; none for any other."""
+        record = self.retriever(name)
+        return record.spec.members if record is not None and record.family is Family.HYBRID else ()
+
     def save(self, path: Path) -> None:
         """Write the manifest."""
         write_json(path, asdict(self))

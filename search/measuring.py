@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from corpora.collection import Collection
+from corpora.options import DEFAULT_OPTIONS
 from corpora.progress import Progress
+from corpora.read_log import ReadLog
+from corpora.readers.qrels import read_qrels
 from indexer import judgement_files
 from indexer.judgement_files import Judgements
 from indexer.spec import Family
@@ -15,6 +18,7 @@ from search.evaluation.evaluate import evaluate
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.judged_queries import judged_queries
 from search.evaluation.measure_names import DEFAULT_MEASURES, parse_measures
+from search.evaluation.runs import read_runs, write_runs
 from search.retrieval.searcher import Searcher
 
 DEPTH = 1000
@@ -29,6 +33,7 @@ def measure_index(
     measures: str | Sequence[str] = DEFAULT_MEASURES,
     baseline: str | None = None,
     runs: Path | None = None,
+    report: Path | None = None,
     price_per_hour: float | None = None,
 ) -> Evaluation:
     """Run the judged queries of an index (or of a collection with the same documents) and measure every retriever.
@@ -49,6 +54,8 @@ def measure_index(
         The retriever that others are compared with.
     runs
         A folder for TREC runs and per-query scores; nothing is written where None.
+    report
+        A file for the HTML page; none is written where None.
     price_per_hour
         What this machine costs an hour.
 
@@ -96,10 +103,29 @@ def measure_index(
         },
     )
     if runs is not None:
-        from search.evaluation.runs import write_runs
-
         write_runs(runs, batch.runs, evaluation)
     return evaluation
+
+
+def measure_runs(
+    paths: Sequence[Path], qrels: Path, *, measures: str | Sequence[str] = DEFAULT_MEASURES, baseline: str | None = None
+) -> Evaluation:
+    """Score TREC run files of any system against a file of judgements.
+
+    Raises
+    ------
+    RunFileError, JudgementError
+        If a file is no run, or holds no judgements.
+    """
+    log = ReadLog()
+    judged = read_qrels(qrels, DEFAULT_OPTIONS, log)
+    return evaluate(
+        read_runs(paths),
+        judged_queries(judged),
+        measures=measures,
+        baseline=baseline or None,
+        collection={"name": qrels.name, "split": qrels.stem},
+    )
 
 
 def _judgements(searcher: Searcher, collection: Collection | None) -> Judgements:

@@ -196,9 +196,10 @@ class LexicalStore:
             except Exception as error:
                 message = f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
                 raise DamagedIndexError(message) from error
-            exhausted = len(found) < limit
-            if exhausted or found[-1][0] < found[k - 1][0]:
-                return [ScoredNumber(int(number), float(score)) for score, number in found]
+            # Scores are compared as 32-bit floats, as trec_eval does: what differs beyond them is a tie.
+            scored = [ScoredNumber(int(number), float(np.float32(score))) for score, number in found]
+            if len(found) < limit or scored[-1].score < scored[k - 1].score:
+                return scored
             limit *= 4
 
     def explain(self, text: str, document: int) -> list[TermScore]:

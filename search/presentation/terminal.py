@@ -24,6 +24,7 @@ from rich.text import Text
 from corpora.progress import Progress
 from search.asking import Asked, Quality
 from search.evaluation.overlap import overlap, rank_biased_overlap
+from search.judging_session import PutQuestion
 from search.retrieval.searcher import Answer, Comparison
 
 #: Told apart on dark and light grounds alike; documents beyond these stay plain.
@@ -238,6 +239,15 @@ def table_view(rows: Sequence[Mapping[str, Any]], title: str, notes: Iterable[st
     for row in rows:
         table.add_row(*(Text(str(row[column])) for column in columns))
     return Group(table, *(Text(note, style="dim") for note in notes))
+
+
+def question_view(question: PutQuestion) -> Group:
+    """Return a document to be judged for a query."""
+    head = Text(f"\n[{question.judged + 1} of {question.total}] ", style="dim") + Text(
+        question.query, style="bold cyan"
+    )
+    title = Text(question.title or question.doc_id, style="bold")
+    return Group(head, title, Text(_snippet(question.text, "", 1200)))
 
 
 def key_values(pairs: Iterable[tuple[str, str]]) -> Table:

@@ -6,6 +6,8 @@ Cormack, Clarke and Buettcher (2009): score(d) = sum over the lists that hold d 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from indexer.stores.documents import Selection
 from search.ranking import QueryCost, ScoredDocument, ordered
 from search.retrieval.retriever import Retrieved, Retriever, cut
@@ -30,7 +32,9 @@ def fuse(rankings: Sequence[Sequence[ScoredDocument]], *, k: float = K) -> list[
             best = passages.get(document.doc_id)
             if best is None or rank < best[0]:
                 passages[document.doc_id] = (rank, document.passage)
-    return ordered([ScoredDocument(doc_id, score, passages[doc_id][1]) for doc_id, score in scores.items()])
+    # As 32-bit floats, which is how trec_eval compares them: what differs beyond that is a tie.
+    rounded = ((doc_id, float(np.float32(score))) for doc_id, score in scores.items())
+    return ordered([ScoredDocument(doc_id, score, passages[doc_id][1]) for doc_id, score in rounded])
 
 
 @dataclass(frozen=True, slots=True)
