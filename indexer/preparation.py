@@ -120,6 +120,15 @@ def _streamed(
     return Prepared(encoder, blocks, general, encoder.dimension, None, model, tokens, findings=findings or {})
 
 
+def _token_table(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
+    from indexer.static.token_tables import read_sentence_model
+
+    if not spec.get("model"):
+        message = f"{spec.name}: name the folder of a static sentence model: token-table:model=DIR"
+        raise ModelError(message)
+    return _streamed(read_sentence_model(Path(spec.get("model"))), workshop, model=Path(spec.get("model")).name)
+
+
 def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     earlier = workshop.earlier_cost(spec)
     made = workshop.contextual(spec)
@@ -223,5 +232,7 @@ _FAMILIES: Mapping[Family, Callable[[RetrieverSpec, Workshop], Prepared]] = Mapp
         Family.FITTED: _fitted,
         Family.DISTILLED: _distilled,
         Family.CONTEXTUAL: _contextual,
+        Family.ELMO: _contextual,
+        Family.TOKEN_TABLE: _token_table,
     }
 )

@@ -24,8 +24,10 @@ from indexer.approximation import SAMPLE, cut_fragments
 from indexer.cost import Cost, CostMeter
 from indexer.encoded import EncodedTexts, encode_missing, iter_blocks
 from indexer.encoder import Encoder
+from indexer.encoder_making import MODEL_OPTIONS, identify, make_encoder, transformer_spec
 from indexer.encoders import open_encoder
 from indexer.errors import IndexerError
+from indexer.layout import write_json
 from indexer.spec import Family, RetrieverSpec
 from indexer.staging import background_texts
 from indexer.static.weights import WordStatistics, count_words
@@ -34,7 +36,6 @@ from indexer.vectors import Vectors
 
 if TYPE_CHECKING:
     from indexer.contextual.tokenization import PieceTokenizer
-    from indexer.contextual.transformer import TransformerSpec
 
 _CALIBRATION_TEXTS = 300
 _BLOCK = 8192
@@ -122,10 +123,7 @@ class Workshop:
         return self._made[key]
 
     def _make_contextual(self, spec: RetrieverSpec, key: str) -> Made:
-        from indexer.contextual.transformer import model_identity
-
-        asked = transformer_spec(spec, trust_pickle=self.trust_pickle)
-        name, weights = model_identity(asked)
+        name, weights = identify(spec, trust_pickle=self.trust_pickle)
         folder = self._folder / hashlib.sha256(f"{key} {weights}".encode()).hexdigest()[:16]
         record = folder / "made.json"
         if record.exists():
@@ -135,24 +133,15 @@ class Workshop:
                 self.note(f"{spec.name}: the encoder kept from an earlier build is damaged; making it anew")
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "encoder").mkdir(parents=True)
-        encoder, findings = self._compile(spec, folder / "encoder")
-        record.write_text(json.dumps(findings))
-        return Made(encoder, folder / "encoder", name, findings)
-
-    def _compile(self, spec: RetrieverSpec, folder: Path) -> tuple[Encoder, dict[str, Any]]:
-        from indexer.contextual.transformer import open_transformer
-
-        reference = open_transformer(transformer_spec(spec, trust_pickle=self.trust_pickle), self.progress)
-        if spec.get("backend", "openvino") == "torch":
-            reference.save(folder)
-            return reference, {}
-        from indexer.contextual.conversion import Precision, compile_encoder
-
-        precision = Precision(spec.get("precision", "int8"))
-        encoder, gate = compile_encoder(
-            reference, folder, precision=precision, calibration=self._calibration(), progress=self.progress
+        encoder, findings = make_encoder(
+            spec,
+            folder / "encoder",
+            calibration=self._calibration,
+            progress=self.progress,
+            trust_pickle=self.trust_pickle,
         )
-        return encoder, {"gate": gate.to_json()}
+        write_json(record, findings)
+        return Made(encoder, folder / "encoder", name, findings)
 
     def _calibration(self) -> list[str]:
         """Return a few hundred of the corpus's own passages, and background texts where there are too few."""
@@ -235,25 +224,10 @@ class Workshop:
 
 
 _TRANSFORMER_FAMILIES = frozenset({Family.CONTEXTUAL, Family.FITTED, Family.DISTILLED})
-_KEY_OPTIONS = ("model", "layer", "pooling", "precision", "backend", "query-prompt", "document-prompt")
 
 
 def _encoder_key(spec: RetrieverSpec) -> str:
-    return json.dumps([spec.get(option) for option in _KEY_OPTIONS])
-
-
-def transformer_spec(spec: RetrieverSpec, *, trust_pickle: bool = False) -> "TransformerSpec":
-    """Return what the contextual side is asked for by a retriever's options."""
-    from indexer.contextual.transformer import TransformerSpec
-
-    return TransformerSpec(
-        model=spec.get("model"),
-        layer=int(spec.get("layer")) if spec.get("layer") else None,
-        pooling=spec.get("pooling") or None,
-        query_prompt=spec.get("query-prompt") or None,
-        document_prompt=spec.get("document-prompt") or None,
-        trust_pickle=trust_pickle,
-    )
+    return json.dumps([spec.family is Family.ELMO, *(spec.get(option) for option in MODEL_OPTIONS)])
 
 
 def sample_rows(size: int, most: int) -> NDArray[np.int64]:
