@@ -403,6 +403,54 @@ def info(index_path: IndexPath, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def ladder(
+    collection: CollectionName,
+    index_folder: Annotated[
+        Path | None, typer.Option("--index", help="Keep the index here; default: a temporary folder.")
+    ] = None,
+    split: Splits = "test",
+    measures: Annotated[str, typer.Option(help="ir-measures names, comma-separated.")] = "nDCG@10,RR,AP,R@100",
+    fasttext: Annotated[str, typer.Option(help="A fastText .bin or .vec file.")] = "",
+    bert: Annotated[str, typer.Option(help="A local folder or hub id of BERT or kin.")] = "",
+    elmo: Annotated[str, typer.Option(help="A folder with ELMo's options.json and HDF5 weights.")] = "",
+    token_table: Annotated[str, typer.Option(help="A folder of a static sentence model (model2vec's kind).")] = "",
+    precision: Annotated[str, typer.Option(help="int8, bf16 or fp32, for the sentence transformer.")] = "int8",
+    plot: Annotated[Path | None, typer.Option(help="Draw quality against cost here (.png or .svg).")] = None,
+    trust_pickle: Annotated[bool, typer.Option(help="Load files that are pickles (they can run code).")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build and evaluate every family of embeddings, from word2vec to the sentence transformer, in one table."""
+    import tempfile
+
+    from corpora.catalog import open_collection
+    from search.ladder import Extras, climb
+    from search.measuring import evaluation_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    extras = Extras(fasttext, bert, elmo, token_table)
+    with tempfile.TemporaryDirectory(prefix="twindex-") as temporary, progress_on(_err()) as progress:
+        evaluation = climb(
+            open_collection(collection),
+            index_folder or Path(temporary) / "index",
+            progress=progress,
+            extras=extras,
+            defaults={"precision": precision},
+            split=split,
+            measures=measures,
+            trust_pickle=trust_pickle,
+        )
+    if plot is not None:
+        from search.presentation.plots import save_frontier
+
+        save_frontier(evaluation, plot)
+    if as_json:
+        _print_json(evaluation.to_json())
+    else:
+        title = f"{evaluation.collection['name']}, {split}: {evaluation.queries.count:,} judged queries"
+        _out().print(table_view(list(evaluation_rows(evaluation)), title, evaluation.notes()))
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the index.")] = Path("demo-index"),
 ) -> None:
