@@ -91,9 +91,7 @@ def _text_id(number: int, kind: str = "lee") -> str:
 
 
 def _read_similarities(path: Path, texts: int) -> list[list[float]]:
-    rows = [
-        [float(value) for value in line.split()] for line in path.read_text().splitlines() if line.strip()
-    ]
+    rows = [[float(value) for value in line.split()] for line in path.read_text().splitlines() if line.strip()]
     if len(rows) != texts or any(len(row) != texts for row in rows):
         message = f"{path}: expected a {texts} by {texts} matrix of similarities"
         raise UnreadableFileError(message)
