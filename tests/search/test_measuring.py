@@ -1,0 +1,90 @@
+"""Evaluating an index: what is reported is what trec_eval says of what is shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from corpora.progress import Silent
+from search.errors import NoJudgementsError
+from search.measuring import evaluation_rows, measure_index, measure_runs
+from search.retrieval.searcher import Searcher
+
+Build = Callable[..., Path]
+
+
+@pytest.fixture
+def judged(build: Build) -> Path:
+    """Sixty short texts, many of them equal, and forty queries with random graded judgements."""
+    rng = np.random.default_rng(5)
+    words = ["river", "water", "bank", "money", "loan", "boat"]
+    texts = [" ".join(rng.choice(words, size=int(rng.integers(1, 4)))) for _ in range(60)]
+    queries = {f"q{n}": " ".join(rng.choice(words, size=2)) for n in range(40)}
+    qrels = {
+        f"q{n}": {f"d{d}": int(rng.integers(-1, 4)) for d in rng.choice(60, size=8, replace=False)} for n in range(38)
+    }
+    qrels["q37"] = {"absent": 1}
+    return build(texts, queries=queries, qrels=qrels)
+
+
+def test_figures_equal_trec_evals_on_the_run_that_was_written(judged: Path, tmp_path: Path) -> None:
+    searcher = Searcher.open(judged)
+    measures = ["nDCG@10", "RR", "AP", "R@100", "P@5"]
+    evaluation = measure_index(searcher, progress=Silent(), measures=measures, runs=tmp_path / "runs")
+    qrels = {query: dict(grades) for query, grades in evaluation.queries.qrels.items()}
+    names = {"nDCG@10": "ndcg_cut_10", "RR": "recip_rank", "AP": "map", "R@100": "recall_100", "P@5": "P_5"}
+    for name in searcher.names:
+        run: dict[str, dict[str, float]] = {}
+        for line in (tmp_path / "runs" / f"{name}.run").read_text().splitlines():
+            query, _, doc_id, _, score, _ = line.split()
+            run.setdefault(query, {})[doc_id] = float(score)
+        found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut", "recip_rank", "map", "recall", "P"}).evaluate(run)
+        for ours, theirs in names.items():
+            expected = np.mean([found.get(query, {}).get(theirs, 0.0) for query in qrels])
+            assert evaluation.rows[name].measures[ours] == pytest.approx(expected, abs=1e-9), (name, ours)
+    searcher.close()
+
+
+def test_what_does_not_fit_is_counted_and_named(judged: Path) -> None:
+    searcher = Searcher.open(judged)
+    evaluation = measure_index(searcher, progress=Silent(), measures="nDCG@10")
+    assert evaluation.queries.count == 38
+    assert evaluation.queries.without_judgements == ("q38", "q39")
+    assert evaluation.queries.unknown_documents == ("absent",)
+    searcher.close()
+
+
+def test_runs_of_other_systems_are_scored_alike(judged: Path, tmp_path: Path) -> None:
+    searcher = Searcher.open(judged)
+    own = measure_index(searcher, progress=Silent(), measures="nDCG@10,AP", runs=tmp_path / "runs")
+    qrels = judged / (judged / "CURRENT").read_text().strip() / "judgements" / "qrels" / "test.tsv"
+    again = measure_runs(sorted((tmp_path / "runs").glob("*.run")), qrels, measures="nDCG@10,AP")
+    for name in searcher.names:
+        assert again.rows[name].measures["AP"] == pytest.approx(own.rows[name].measures["AP"], abs=1e-12)
+    searcher.close()
+
+
+def test_costs_stand_beside_quality(judged: Path) -> None:
+    searcher = Searcher.open(judged)
+    evaluation = measure_index(searcher, progress=Silent(), price_per_hour=3.6)
+    cost = evaluation.to_json()["retrievers"]["static"]["cost"]
+    assert cost["bytes_per_text"] > 16
+    assert cost["search_ms_p50"] > 0
+    assert cost["index_seconds"] > 0
+    rows = list(evaluation_rows(evaluation))
+    assert [row[""].split()[1] for row in rows] == ["bm25", "static", "hybrid"]
+    assert all(float(row["per million queries"]) >= 0 for row in rows)
+    searcher.close()
+
+
+def test_an_index_or_split_without_judgements_says_so(build: Build, judged: Path) -> None:
+    bare = Searcher.open(build(["river"], name="bare"))
+    with pytest.raises(NoJudgementsError, match="no judgements; name a collection"):
+        measure_index(bare, progress=Silent())
+    bare.close()
+    searcher = Searcher.open(judged)
+    with pytest.raises(NoJudgementsError, match="splits of this collection: test"):
+        measure_index(searcher, progress=Silent(), split="dev")
+    searcher.close()
