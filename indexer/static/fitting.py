@@ -2,9 +2,11 @@
 
     W = s P + D,    D = argmin ||A W - X||^2 + ridge ||D||^2
 
-A holds one row a passage: word counts times weights, of unit length. X holds the passages' contextual vectors,
-P each word of the vocabulary encoded alone, s = <AP, X> / <AP, AP>. A text is then encoded as the unit vector
-of a W: a weighted average of word vectors, no forward pass. Neither queries nor judgements are used.
+A holds one row a passage: word counts times weights, of unit length. X holds the passages' contextual
+vectors, P each word of the vocabulary encoded alone, s = <AP, X> / <AP, AP>. A text is then encoded as the
+unit vector of a W: a weighted average of word vectors, no forward pass. Neither queries nor judgements are
+used. X and P are centred: what all passages share tells none of them apart, and a query is compared with
+passages that were encoded by the same table.
 """
 
 import time
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Where the ridge is not chosen on held-out passages, because there are too few of them.
 DEFAULT_RIDGE = 0.3
-RIDGES = (0.1, 0.2, 0.4, 0.8, 1.6)
+RIDGES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
 _FEWEST_PASSAGES = 100
 _HELD_OUT = 2_000
 _TRAINING = 20_000
@@ -83,8 +85,8 @@ class FittedTable:
     residual
         What they left of the normal equations' first residual.
     held_out_cosine
-        Mean cosine of encoded held-out passages with the teacher's vectors (in a random projection); NaN where
-        no passages were held out.
+        Mean cosine of encoded held-out passages with the teacher's vectors (in a random projection); NaN
+        where no passages were held out.
     seconds
         Wall time of the fit.
     """
@@ -149,9 +151,7 @@ def fit_table(
     rows = np.flatnonzero((np.diff(counts.indptr) > 0) & (np.abs(vectors).max(axis=1, initial=0) > _NOTHING))
     table = FittedTable(centred, weights, prior_mean, float(prior is not None), 0.0, 0, 0, 0.0, np.nan, 0.0)
     if not len(rows):
-        progress.note(
-            "the passages' contextual vectors are all alike: words keep the vectors they have alone"
-        )
+        progress.note("the passages' contextual vectors are all alike: words keep the vectors they have alone")
         return replace(table, seconds=time.perf_counter() - started)
     matrix = design(counts[rows], weights, options.term_frequency)
     targets = vectors[rows]
@@ -170,6 +170,17 @@ def fit_table(
         held_out_cosine=cosine,
         seconds=time.perf_counter() - started,
     )
+
+
+def distil_table(prior: ArrayLike, idf_weights: NDArray[np.float32], exponent: float = 1.0) -> FittedTable:
+    """Return the table of words encoded alone, centred and of unit length: a fit to no passages.
+
+    `prior` is (V, d), `idf_weights` (V,).
+    """
+    alone = as_float32(prior)
+    mean = alone.mean(axis=0) if len(alone) else np.zeros(alone.shape[1], np.float32)
+    weights = np.power(idf_weights, np.float32(exponent), dtype=np.float32)
+    return FittedTable(normalize(alone - mean), weights, mean, 1.0, 0.0, 0, 0, 0.0, np.nan, 0.0)
 
 
 def _check(counts: "csr_array", vectors: Vectors, prior: Vectors, idf_weights: NDArray[np.float32]) -> None:
@@ -225,10 +236,10 @@ def _fit(
 def _choose_ridge(
     matrix: "csr_array", targets: Vectors, prior: Vectors, options: FitOptions, progress: Progress
 ) -> tuple[float, float]:
-    """Return the ridge whose fit to some passages predicts others best by mean cosine, and that cosine.
+    """Return the ridge whose fit to some passages predicts others best, and the mean cosine of those.
 
-    A tenth of the passages is held out, at most `_HELD_OUT`, and at most `_TRAINING` others are fitted to; all
-    in `_PROBES` random directions, which keep cosines close enough to tell one ridge from another.
+    A tenth of the passages is held out, at most `_HELD_OUT`, and at most `_TRAINING` others are fitted to;
+    all in `_PROBES` random directions, which keep cosines close enough to tell one ridge from another.
     """
     count = len(targets)
     if count < _FEWEST_PASSAGES:
@@ -242,9 +253,7 @@ def _choose_ridge(
     probes = probes.astype(np.float32)
     seen, unseen = matrix[training], matrix[held]
     # Words of other passages play no part; leaving them out keeps a choice of ridge far below the fit's cost.
-    used = np.flatnonzero(
-        np.bincount(np.concatenate([seen.indices, unseen.indices]), minlength=matrix.shape[1])
-    )
+    used = np.flatnonzero(np.bincount(np.concatenate([seen.indices, unseen.indices]), minlength=matrix.shape[1]))
     seen, unseen, prior = seen[:, used], unseen[:, used], prior[used] @ probes
     goal, expected = targets[training] @ probes, normalize(targets[held] @ probes)
     best = (DEFAULT_RIDGE, -np.inf)

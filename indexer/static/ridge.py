@@ -26,7 +26,7 @@ DIRECT_LIMIT = 2500
 #: A right-hand side is solved when its residual is this share of what it began with.
 TOLERANCE = 1e-3
 MAX_ITERATIONS = 200
-#: Right-hand sides that one thread works on at once: a few columns of everything fit its cache better than all.
+#: Right-hand sides that one thread works on at once: a few columns of everything fit its cache better.
 _COLUMNS = 64
 _THREADS = min(4, os.cpu_count() or 1)
 
@@ -141,8 +141,8 @@ def _conjugate_gradients(
     """Solve (A'A + penalty I) D = right; return D, steps and the largest relative residual.
 
     Preconditioned by the diagonal: words differ in frequency by orders of magnitude, and most of the
-    system's ill condition is that. A right-hand side of zeros (a dimension in which the encoder is constant) has
-    step lengths 0/0: it takes steps of 0, and so does one that is solved, while the others go on.
+    system's ill condition is that. A right-hand side of zeros (a dimension in which the encoder is constant)
+    has step lengths 0/0: it takes steps of 0, and so does one that is solved, while the others go on.
     """
     squared = np.bincount(matrix.indices, np.square(matrix.data, dtype=np.float64), minlength=matrix.shape[1])
     inverse = (1.0 / (squared + penalty)).astype(np.float32)[:, None]
@@ -178,8 +178,6 @@ def _columns(first: Vectors, second: Vectors) -> NDArray[np.float64]:
     return products
 
 
-def _quotient(
-    above: NDArray[np.float64], below: NDArray[np.float64], where: NDArray[np.bool_]
-) -> NDArray[np.float32]:
+def _quotient(above: NDArray[np.float64], below: NDArray[np.float64], where: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Divide where asked and possible; 0 elsewhere."""
     return np.divide(above, below, out=np.zeros_like(above), where=where & (below > 0)).astype(np.float32)
