@@ -22,8 +22,8 @@ def test_keys_become_grades_and_judging_resumes(build: Build, tmp_path: Path) ->
     pressed = iter(["2"])
     second = list(questions(open_judging(searcher, qrels), lambda: next(pressed)))
     assert [question.doc_id for question in second] == [first[1].doc_id]
-    lines = qrels.read_text().splitlines()[1:]
-    assert sorted(lines) == sorted([f"q\t{first[0].doc_id}\t1", f"q\t{second[0].doc_id}\t2"])
+    lines = qrels.read_text().splitlines()
+    assert sorted(lines) == sorted([f"q 0 {first[0].doc_id} 1", f"q 0 {second[0].doc_id} 2"])
     searcher.close()
 
 
