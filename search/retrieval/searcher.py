@@ -19,6 +19,8 @@ from search.retrieval.fusion import DEPTH, HybridRetriever, K, reading_depth
 from search.retrieval.lexical import LexicalRetriever
 from search.retrieval.retriever import Retrieved, Retriever
 
+#: Hits that the timed answers to many queries have.
+TIMED_HITS = 10
 _UNASKED = "a query that nobody asked"
 
 
@@ -173,6 +175,8 @@ class Searcher:
     ) -> Batch:
         """Answer many queries one by one, as `search` would; fused lists are read to the depth that `search` reads.
 
+        Costs are those of answering with `TIMED_HITS` hits, as a user asks, whatever the depth of the rankings.
+
         Parameters
         ----------
         queries
@@ -190,6 +194,8 @@ class Searcher:
         costs: dict[str, dict[str, QueryCost]] = {name: {} for name in self.retrievers}
         told.start("searching", len(asked), "queries")
         for query in asked:
+            for name, retrieved in self._retrieve(query.text, TIMED_HITS, None).items():
+                costs[name][query.query_id] = retrieved.cost
             for name, retrieved in self._retrieve(query.text, depth + exclude_same_id, None, evaluating=True).items():
                 kept: Ranking = [
                     document
@@ -197,7 +203,6 @@ class Searcher:
                     if not (exclude_same_id and document.doc_id == query.query_id)
                 ][:depth]
                 runs[name][query.query_id] = kept
-                costs[name][query.query_id] = retrieved.cost
             told.advance()
         told.finish()
         return Batch(runs, costs)
