@@ -80,6 +80,15 @@ def index(
         float, typer.Option(help="Share of the passages that `fitted` learns from.", min=1e-6, max=1.0)
     ] = 1.0,
     limit: Annotated[int | None, typer.Option(help="Read only so many documents.", min=1)] = None,
+    id_field: Annotated[str, typer.Option(help="Field of a record that holds its id; default: guessed.")] = "",
+    title_field: Annotated[str, typer.Option(help="Field that holds the title.")] = "",
+    text_field: Annotated[list[str] | None, typer.Option(help="Field that holds text; may be repeated.")] = None,
+    metadata_field: Annotated[
+        list[str] | None, typer.Option(help="Field kept as metadata; may be repeated; default: all others.")
+    ] = None,
+    include: Annotated[list[str] | None, typer.Option(help="Glob of files to read below a folder.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Glob of files to pass over.")] = None,
+    hidden: Annotated[bool, typer.Option(help="Read files whose names begin with a dot, too.")] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of text files; default: detected.")] = "",
     duplicates: Annotated[
         str, typer.Option(help="What to do with an id that occurs twice: refuse, first or last.")
@@ -111,7 +120,17 @@ def index(
     }
     specs = parse_retrievers(retrievers or DEFAULT_RETRIEVERS, defaults, whitening=whitening)
     settings = BuildSettings(tuple(specs), _window(window), overlap, limit=limit, trust_pickle=trust_pickle)
-    options = ReadOptions(encoding=encoding or None, duplicates=_choice(Duplicates, duplicates, "--duplicates"))
+    options = ReadOptions(
+        id_field=id_field or None,
+        title_field=title_field or None,
+        text_fields=tuple(text_field or ()),
+        metadata_fields=tuple(metadata_field) if metadata_field else None,
+        encoding=encoding or None,
+        duplicates=_choice(Duplicates, duplicates, "--duplicates"),
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        hidden=hidden,
+    )
     log = ReadLog(strict=strict)
     source = open_collection(collection, options, log=log)
     with progress_on(_err()) as progress:

@@ -38,5 +38,14 @@ def export_beir(collection: Collection, folder: Path) -> int:
         with (folder / "qrels" / f"{split}.tsv").open("w", encoding="utf-8", newline="\n") as handle:
             handle.write("query-id\tcorpus-id\tscore\n")
             for query_id, grades in qrels.items():
-                handle.writelines(f"{query_id}\t{doc_id}\t{grade}\n" for doc_id, grade in grades.items())
+                for doc_id, grade in grades.items():
+                    _refuse_tabs(query_id, doc_id)
+                    handle.write(f"{query_id}\t{doc_id}\t{grade}\n")
     return count
+
+
+def _refuse_tabs(*ids: str) -> None:
+    for identifier in ids:
+        if any(mark in identifier for mark in "\t\r\n"):
+            message = f"the id {identifier!r} holds a tab or a line break, which BEIR's judgements cannot; rename it"
+            raise OptionError(message)

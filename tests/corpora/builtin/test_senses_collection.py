@@ -156,9 +156,7 @@ def test_texts_are_unique_and_not_near_duplicates(documents, queries):
 
 
 def test_texts_are_tidy(documents, queries):
-    for text in [field for d in documents for field in (d["title"], d["text"])] + [
-        q["text"] for q in queries
-    ]:
+    for text in [field for d in documents for field in (d["title"], d["text"])] + [q["text"] for q in queries]:
         assert text == " ".join(text.split())
     for document in documents:
         assert document["text"][-1] in '.?!"', document["_id"]
