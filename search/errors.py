@@ -8,6 +8,7 @@ SearchError
         NoJudgementsError             not one judged query to score
         RunFileError                  a run or a file of scores that cannot be read or written
         ExpectationError              an expected figure that cannot be read, or names what was not measured
+    DiagnosisError      (ValueError)  a word, text or file on which a diagnosis cannot be made
 """
 
 
@@ -41,3 +42,7 @@ class RunFileError(EvaluationError):
 
 class ExpectationError(EvaluationError):
     """An expected figure cannot be read, or names a retriever or measure that was not evaluated."""
+
+
+class DiagnosisError(SearchError, ValueError):
+    """A diagnosis cannot be made on the word, texts, vectors or file it was given."""

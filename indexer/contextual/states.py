@@ -247,14 +247,17 @@ class StateReader:
                 out[:, text] = states[number][:, rows[text]].mean(axis=1)
         return out
 
-    def piece_states(self, texts: Sequence[str]) -> Iterator[tuple[int, Floats]]:
-        """Yield each text's number and its (1 + L, t, d) states, special pieces left out, longest first."""
+    def piece_states(self, texts: Sequence[str]) -> Iterator[tuple[int, Ints, Floats]]:
+        """Yield each text's number, its (t, 2) offsets and (1 + L, t, d) states, longest texts first.
+
+        Special pieces are left out.
+        """
         encoded = [self.tokenizer.pieces(text) for text in texts]
         for batch, states in self._batches([ids for _, ids, _ in encoded]):
             for number, text in enumerate(batch):
                 offsets = np.array(encoded[text][2], dtype=np.int64).reshape(-1, 2)
                 ordinary = np.flatnonzero(offsets[:, 0] < offsets[:, 1])
-                yield text, states[number][:, ordinary]
+                yield text, offsets[ordinary], states[number][:, ordinary]
 
     def _batches(self, ids: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Floats]]:
         lengths = [len(each) for each in ids]

@@ -54,7 +54,7 @@ def test_word_states_are_means_over_pieces_and_do_not_depend_on_the_batch(tiny_t
     assert np.allclose(together[:, 0], first.states[:, 2:5].mean(axis=1), atol=1e-5)
     for number, place in enumerate(places):
         assert np.allclose(together[:, number], reader.word_states([place])[:, 0], atol=1e-5)
-    found = dict(reader.piece_states([place.text for place in places]))
+    found = {number: states for number, _, states in reader.piece_states([place.text for place in places])}
     assert np.allclose(found[0], first.states[:, 1:-1], atol=1e-5)
 
 
