@@ -17,7 +17,7 @@ from indexer.preparation import Prepared
 from indexer.spec import RetrieverSpec
 from indexer.stores.vector import VectorStore
 from indexer.vectors import Vectors, normalize
-from indexer.whitening import VectorStatistics, Whitening, WhiteningMode, WhiteningSpec
+from indexer.whitening import Whitening, WhiteningMode, WhiteningSpec
 from indexer.workshop import Workshop
 
 _TRAINING_ROWS = 100_000
@@ -125,9 +125,7 @@ def _fill_approximate(
 def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) -> Whitening | None:
     if spec.mode is WhiteningMode.NONE or not workshop.documents.texts:
         return None
-    general = None
-    if spec.mode is WhiteningMode.AUTO and workshop.background:
-        general = VectorStatistics.gather(prepared.general())
+    general = prepared.general() if spec.mode is WhiteningMode.AUTO else None
     return Whitening.fit(prepared.blocks(), spec, general=general)
 
 

@@ -14,8 +14,10 @@ from indexer.encoder import Encoder
 from indexer.errors import ModelError
 from indexer.spec import Family, RetrieverSpec
 from indexer.vectors import Vectors, normalize
-from indexer.whitening import VectorStatistics, Whitening, WhiteningMode, WhiteningSpec
-from indexer.workshop import Made, Workshop, sample_rows
+from indexer.whitening import Whitening
+from indexer.whitening_spec import WhiteningMode, WhiteningSpec
+from indexer.whitening_strength import GeneralSpace
+from indexer.workshop import Made, Workshop, measure_general, sample_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Prepared:
     blocks
         Yields the (b, d) vectors of all texts in order of row, anew at each call.
     general
-        Yields the vectors of the background texts in the same space.
+        Measures general text in the same space, which is what `auto` whitening goes by.
     dimension
         d.
     encoder_folder
@@ -46,7 +48,7 @@ class Prepared:
 
     encoder: Encoder
     blocks: Callable[[], Iterator[Vectors]]
-    general: Callable[[], Iterator[Vectors]]
+    general: Callable[[], GeneralSpace | None]
     dimension: int
     encoder_folder: Path | None = None
     model: str = ""
@@ -113,8 +115,8 @@ def _streamed(
             progress.advance(len(texts))
         progress.finish()
 
-    def general() -> Iterator[Vectors]:
-        yield encoder.encode(workshop.background)
+    def general() -> GeneralSpace | None:
+        return measure_general(encoder, workshop.background)
 
     tokens = workshop.word_statistics.n_tokens
     return Prepared(encoder, blocks, general, encoder.dimension, None, model, tokens, findings=findings or {})
@@ -136,7 +138,7 @@ def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     return Prepared(
         made.encoder,
         lambda: workshop.encoded_blocks(made),
-        lambda: iter([workshop.encode_background(made)]),
+        lambda: workshop.general_space(made),
         made.encoder.dimension,
         made.folder,
         made.model,
@@ -207,7 +209,7 @@ class TeacherSpace:
         """Fit the whitening on the given rows, which are encoded if they have not been."""
         # Without whitening the space is centred all the same: shrinkage 1 moves the origin and nothing else.
         spec = WhiteningSpec.parse("1.0") if asked.mode is WhiteningMode.NONE else asked
-        general = VectorStatistics.of(workshop.encode_background(made)) if workshop.background else None
+        general = workshop.general_space(made) if spec.mode is WhiteningMode.AUTO else None
         blocks = list(workshop.encoded_blocks(made, rows)) or [np.zeros((0, made.encoder.dimension), np.float32)]
         return cls(made, workshop, Whitening.fit(iter(blocks), spec, general=general))
 

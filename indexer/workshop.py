@@ -33,6 +33,7 @@ from indexer.staging import background_texts
 from indexer.static.weights import WordStatistics, count_words
 from indexer.stores.documents import DocumentStore, text_digest
 from indexer.vectors import Vectors
+from indexer.whitening_strength import GeneralSpace, general_texts
 
 if TYPE_CHECKING:
     from indexer.contextual.tokenization import PieceTokenizer
@@ -73,7 +74,7 @@ class Workshop:
         self.background: list[str] = []
         self._made: dict[str, Made] = {}
         self._encoded: dict[str, EncodedTexts] = {}
-        self._background_vectors: dict[str, Vectors] = {}
+        self._general: dict[str, GeneralSpace | None] = {}
 
     def begin(self, documents: DocumentStore, collection: Collection) -> None:
         """Take the staged documents."""
@@ -186,12 +187,12 @@ class Workshop:
         self.progress.finish()
         return held.gather(digests)
 
-    def encode_background(self, made: Made) -> Vectors:
-        """Return the (b, d) vectors of the background texts."""
+    def general_space(self, made: Made) -> GeneralSpace | None:
+        """Return what general text looks like in an encoder's space, measured once."""
         key = made.encoder.fingerprint
-        if key not in self._background_vectors:
-            self._background_vectors[key] = made.encoder.encode(self.background)
-        return self._background_vectors[key]
+        if key not in self._general:
+            self._general[key] = measure_general(made.encoder, self.background)
+        return self._general[key]
 
     def earlier_cost(self, spec: RetrieverSpec) -> Cost:
         """Return what the encoder that a retriever asks for has cost before it asks: making it, and its texts."""
@@ -228,6 +229,14 @@ _TRANSFORMER_FAMILIES = frozenset({Family.CONTEXTUAL, Family.FITTED, Family.DIST
 
 def _encoder_key(spec: RetrieverSpec) -> str:
     return json.dumps([spec.family is Family.ELMO, *(spec.get(option) for option in MODEL_OPTIONS)])
+
+
+def measure_general(encoder: Encoder, background: Sequence[str]) -> GeneralSpace | None:
+    """Encode general text in both lengths and return what it looks like; None where there is too little."""
+    passages, sentences = general_texts(background)
+    if not passages or not sentences:
+        return None
+    return GeneralSpace.measure(encoder.encode(passages), encoder.encode(sentences))
 
 
 def sample_rows(size: int, most: int) -> NDArray[np.int64]:
