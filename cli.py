@@ -422,6 +422,37 @@ def info(index_path: IndexPath, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def geometry(
+    index_path: IndexPath,
+    retrievers: Retrievers = None,
+    sample: Annotated[int, typer.Option(help="Most texts to look at.", min=2)] = 5000,
+    seed: Annotated[int, typer.Option(help="Chooses texts and pairs.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw cosines and spectra here (.png or .svg).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the spaces of an index: anisotropy, effective dimensions, hubs, and what whitening did to them."""
+    from indexer.opening import open_index
+    from search.diagnostics.index_geometry import geometry_rows, histogram_line, index_geometry
+    from search.presentation.terminal import progress_on, table_view
+
+    opened = open_index(index_path)
+    names = _names(retrievers) or [record.name for record in opened.manifest.retrievers]
+    with progress_on(_err()) as progress:
+        reports = index_geometry(opened, names, progress=progress, sample=sample, seed=seed)
+    if plot is not None:
+        from search.presentation.geometry_plots import save_geometry
+
+        save_geometry({name: (report.before, report.searched) for name, report in reports.items()}, plot)
+    if as_json:
+        _print_json({"retrievers": {name: report.to_json() for name, report in reports.items()}})
+        return
+    lines = [f"{name:<14} -1 |{histogram_line(report.searched)}| 1" for name, report in reports.items()]
+    notes = ["cosines of random pairs:", *lines]
+    notes += [f"{name}: {note}" for name, report in reports.items() for note in report.searched.notes]
+    _out().print(table_view(list(geometry_rows(reports)), f"spaces of {index_path}", notes))
+
+
+@app.command()
 def ladder(
     collection: CollectionName,
     index_folder: Annotated[
