@@ -91,7 +91,9 @@ def build_index(
     layout = IndexLayout(root)
     log = log or ReadLog()
     meter = CostMeter()
-    with writing(layout), new_generation(layout) as generation:
+    with writing(layout) as stale, new_generation(layout) as generation:
+        if stale:
+            progress.note(stale)
         workshop = Workshop(layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle)
         window = _window(settings, workshop)
         with meter.measure("reading"):
