@@ -256,7 +256,7 @@ def evaluate(
 
         searcher = Searcher.open(targets[0], _names(retrievers))
         with progress_on(_err()) as progress:
-            evaluation = measure_index(
+            evaluation, found = measure_index(
                 searcher,
                 progress=progress,
                 collection=open_collection(collection) if collection else None,
@@ -264,9 +264,12 @@ def evaluate(
                 measures=measures,
                 baseline=baseline,
                 runs=runs,
-                report=report,
                 price_per_hour=price_per_hour,
             )
+            if report is not None:
+                from search.reporting import report_index
+
+                report_index(searcher, evaluation, found, report, progress=progress)
     if as_json:
         _print_json(evaluation.to_json())
     else:
@@ -311,7 +314,7 @@ def advise(
 
     searcher = Searcher.open(index_path, _names(retrievers))
     with progress_on(_err()) as progress:
-        evaluation = measure_index(searcher, progress=progress, split=split, measures=measure)
+        evaluation, _ = measure_index(searcher, progress=progress, split=split, measures=measure)
     advice = advise(evaluation, Budget(query_ms, bytes_per_text, index_seconds))
     if as_json:
         _print_json(advice.to_json())
@@ -453,6 +456,111 @@ def geometry(
 
 
 @app.command()
+def explain(
+    index_path: IndexPath,
+    text: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
+    doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="The document's id, as query shows it.")],
+    retrievers: Retrievers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why each retriever scored a document so: word by word where that is exact, else by leaving words out."""
+    from search.diagnostics.index_explanation import explain_document, explanation_json, explanation_lines
+    from search.retrieval.searcher import Searcher
+
+    explanations = explain_document(Searcher.open(index_path, _names(retrievers)), text, doc_id)
+    if as_json:
+        _print_json(explanation_json(explanations))
+        return
+    for name, explanation in explanations.items():
+        for line in explanation_lines(name, explanation):
+            _out().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def layers(
+    collection: Annotated[
+        str, typer.Argument(metavar="COLLECTION", help="BEIR folder, folder of files, record file, or built-in name.")
+    ] = "",
+    model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
+    limit: Annotated[int | None, typer.Option(help="Read only so many documents.", min=2)] = None,
+    split: Splits = "test",
+    plot: Annotated[Path | None, typer.Option(help="Draw the layers here (.png or .svg).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a row a layer: how anisotropic, how contextual, and how good at retrieval, raw and whitened."""
+    from corpora.catalog import open_collection
+    from search.diagnostics.collection_layers import collection_layers, layer_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    if not collection:
+        message = "name a collection"
+        raise typer.BadParameter(message)
+    with progress_on(_err()) as progress:
+        rows = collection_layers(open_collection(collection), model=model, limit=limit, split=split, progress=progress)
+    if plot is not None:
+        from search.presentation.geometry_plots import save_layers
+
+        save_layers(rows, plot)
+    if as_json:
+        _print_json({"layers": [row.to_json() for row in rows]})
+    else:
+        _out().print(table_view(list(layer_rows(rows)), f"layers over {collection}", rows[-1].notes if rows else ()))
+
+
+@app.command()
+def sense(
+    word: Annotated[str, typer.Argument(help="The word to follow.")],
+    contexts: Annotated[list[str] | None, typer.Argument(help="Two or more texts that hold it.")] = None,
+    model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
+    occurrence: Annotated[int, typer.Option(help="Which occurrence where a context holds several.", min=1)] = 1,
+    plot: Annotated[Path | None, typer.Option(help="Draw the cosines by layer here (.png or .svg).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a word through the layers in several contexts: where its senses part, and which neighbours moved it."""
+    from dataclasses import asdict
+
+    from search.diagnostics.word_senses import follow, sense_lines, sense_rows
+    from search.presentation.terminal import table_view
+
+    report = follow(word, contexts or [], model=model, occurrence=occurrence)
+    if plot is not None:
+        from search.presentation.sense_plots import save_senses
+
+        save_senses(report, plot)
+    if as_json:
+        _print_json(asdict(report))
+    else:
+        _out().print(
+            table_view(list(sense_rows(report)), f"“{word}” in {len(report.contexts)} contexts", sense_lines(report))
+        )
+
+
+@app.command("evaluate-senses")
+def evaluate_senses_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Pairs of a word in two sentences, as JSON lines.")],
+    train: Annotated[Path, typer.Option(help="Pairs that the thresholds come from.")],
+    model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
+    sample: Annotated[int | None, typer.Option(help="Most training pairs used.", min=1)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Word in context: how often each layer, and a static table, tells whether a word means the same twice."""
+    from search.diagnostics.word_in_context import evaluate_senses, read_pairs
+    from search.diagnostics.word_senses import accuracy_rows, open_reader, static_words
+    from search.presentation.terminal import progress_on, table_view
+
+    pairs, training = read_pairs(file), read_pairs(train)
+    with progress_on(_err()) as progress:
+        found = evaluate_senses(
+            pairs, training, open_reader(model), static=static_words(), sample=sample, progress=progress
+        )
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        notes = [f"one answer for all pairs would be right in {found.majority:.3f}", *found.notes]
+        _out().print(table_view(list(accuracy_rows(found)), f"{found.pairs:,} pairs", notes))
+
+
+@app.command()
 def ladder(
     collection: CollectionName,
     index_folder: Annotated[
@@ -490,7 +598,7 @@ def ladder(
             trust_pickle=trust_pickle,
         )
     if plot is not None:
-        from search.presentation.plots import save_frontier
+        from search.presentation.report import save_frontier
 
         save_frontier(evaluation, plot)
     if as_json:

@@ -74,8 +74,7 @@ def evaluate_unjudged(
         build_index(collection, root, _settings(manifest, searcher.names), progress=progress)
         inner = Searcher.open(root, searcher.names)
         try:
-            evaluation = measure_index(inner, progress=progress, split="known-items", measures=measures)
-            runs = inner.run(list(items.queries.values()), 100, progress=progress).runs
+            evaluation, runs = measure_index(inner, progress=progress, split="known-items", measures=measures)
         finally:
             inner.close()
     notes = (

@@ -94,6 +94,6 @@ def climb(
     build_index(collection, folder, settings, progress=progress)
     searcher = Searcher.open(folder)
     try:
-        return measure_index(searcher, progress=progress, split=split, measures=measures)
+        return measure_index(searcher, progress=progress, split=split, measures=measures).evaluation
     finally:
         searcher.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpora.collection import Collection
 from corpora.options import DEFAULT_OPTIONS
@@ -19,9 +19,17 @@ from search.evaluation.evaluation import Evaluation
 from search.evaluation.judged_queries import judged_queries
 from search.evaluation.measure_names import DEFAULT_MEASURES, parse_measures
 from search.evaluation.runs import read_runs, write_runs
+from search.ranking import Run
 from search.retrieval.searcher import Searcher
 
 DEPTH = 1000
+
+
+class Measured(NamedTuple):
+    """An evaluation, and the runs it measured by retriever."""
+
+    evaluation: Evaluation
+    runs: Mapping[str, Run]
 
 
 def measure_index(
@@ -33,9 +41,8 @@ def measure_index(
     measures: str | Sequence[str] = DEFAULT_MEASURES,
     baseline: str | None = None,
     runs: Path | None = None,
-    report: Path | None = None,
     price_per_hour: float | None = None,
-) -> Evaluation:
+) -> Measured:
     """Run the judged queries of an index (or of a collection with the same documents) and measure every retriever.
 
     Parameters
@@ -54,8 +61,6 @@ def measure_index(
         The retriever that others are compared with.
     runs
         A folder for TREC runs and per-query scores; nothing is written where None.
-    report
-        A file for the HTML page; none is written where None.
     price_per_hour
         What this machine costs an hour.
 
@@ -104,7 +109,7 @@ def measure_index(
     )
     if runs is not None:
         write_runs(runs, batch.runs, evaluation)
-    return evaluation
+    return Measured(evaluation, batch.runs)
 
 
 def measure_runs(

@@ -192,6 +192,57 @@ class DocumentStore:
             digests[start : start + _CHUNK] = np.frombuffer(joined, dtype="V16")
         return digests
 
+    def carried_from(self, earlier: Path) -> NDArray[np.int64]:
+        """Return the number here of each document of an earlier database, -1 where it is gone or has another text.
+
+        Raises
+        ------
+        DamagedIndexError
+            If the earlier database cannot be read.
+        """
+        uri = f"{earlier.absolute().as_uri()}?mode=ro&immutable=1"
+        next(self._query("ATTACH DATABASE ? AS earlier", (uri,)), None)
+        try:
+            count = next(self._query("SELECT documents FROM earlier.counts"))[0]
+            numbers = np.full(int(str(count)), -1, np.int64)
+            sql = """SELECT e.number, d.number FROM earlier.documents e JOIN main.documents d ON d.doc_id = e.doc_id
+                WHERE d.title = e.title AND d.text = e.text"""
+            pairs = np.array(list(self._query(sql)), np.int64).reshape(-1, 2)
+            numbers[pairs[:, 0]] = pairs[:, 1]
+        finally:
+            self._connection.execute("DETACH DATABASE earlier")
+        return numbers
+
+    def iter_cuts(self, doc_ids: Sequence[str]) -> Iterator[tuple[str, str, list[Passage]]]:
+        """Yield (title, text, passages) of those of the given documents that there are; passages carry the id."""
+        marks = ",".join("?" * len(doc_ids))
+        sql = f"""SELECT d.doc_id, d.title, d.text, p.number, p.start, p.stop, t.text FROM documents d
+            JOIN passages p ON p.document = d.number JOIN texts t ON t.row = p.row
+            WHERE d.doc_id IN ({marks}) ORDER BY d.number, p.number"""
+        held: tuple[str, str, list[Passage]] | None = None
+        for doc_id, title, text, number, start, stop, own in self._query(sql, doc_ids):
+            if not number:
+                if held is not None:
+                    yield held
+                held = (str(title), str(text), [])
+            if held is None:
+                continue
+            first, last = int(str(start)), int(str(stop))
+            # The row's own text may be another document's slice: equal texts share a row.
+            whole = Document("", held[1], held[0]).searchable_text
+            passage = str(own) if own is not None else whole[first:last]
+            held[2].append(Passage(str(doc_id), int(str(number)), first, last, passage))
+        if held is not None:
+            yield held
+
+    def searchable_texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield (number, searchable text) of the given documents, in order of number."""
+        for chunk in _chunks(sorted(numbers)):
+            marks = ",".join("?" * len(chunk))
+            sql = f"SELECT number, title, text FROM documents WHERE number IN ({marks}) ORDER BY number"
+            for number, title, text in self._query(sql, chunk):
+                yield int(str(number)), Document("", str(text), str(title)).searchable_text
+
     def iter_documents(self) -> Iterator[Document]:
         """Yield all documents in the order they were read."""
         for row in self._query("SELECT doc_id, title, text, metadata, source FROM documents ORDER BY number"):
@@ -250,6 +301,25 @@ class DocumentStore:
 
     def _integers(self, sql: str, values: Sequence[object]) -> NDArray[np.int64]:
         return np.fromiter((row[0] for row in self._query(sql, values)), dtype=np.int64)
+
+    def select_ids(self, doc_ids: Sequence[str]) -> "Selection":
+        """Return the documents with the given ids; unknown ids are left out."""
+        numbers: list[int] = []
+        for doc_id in doc_ids:
+            numbers += [int(str(n)) for (n,) in self._query("SELECT number FROM documents WHERE doc_id = ?", (doc_id,))]
+        rows = {
+            int(str(row))
+            for number in numbers
+            for (row,) in self._query("SELECT row FROM passages WHERE document = ?", (number,))
+        }
+        return Selection(np.array(sorted(numbers), dtype=np.int64), np.array(sorted(rows), dtype=np.int64))
+
+    def passage_text(self, doc_id: str, passage: int = 0) -> str:
+        """Return what was encoded of a document's passage, a repeated title in front included."""
+        sql = """SELECT p.row FROM passages p JOIN documents d ON d.number = p.document
+            WHERE d.doc_id = ? AND p.number = ?"""
+        found = next(self._query(sql, (doc_id, passage)), None)
+        return "" if found is None else next(self.iter_texts(np.array([found[0]], dtype=np.int64)), "")
 
     def metadata_fields(self) -> list[str]:
         """Return the metadata field names that occur, in order of name."""

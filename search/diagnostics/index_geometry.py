@@ -138,7 +138,7 @@ def _effect(index: OpenIndex, name: str, progress: Progress) -> Effect | None:
         return None
     searcher = Searcher.open(index.root, [other, name])
     try:
-        evaluation = measure_index(searcher, progress=progress, measures="nDCG@10", baseline=other)
+        evaluation = measure_index(searcher, progress=progress, measures="nDCG@10", baseline=other).evaluation
     except NoJudgementsError:
         return None
     finally:

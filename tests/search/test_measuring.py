@@ -32,7 +32,7 @@ def judged(build: Build) -> Path:
 def test_figures_equal_trec_evals_on_the_run_that_was_written(judged: Path, tmp_path: Path) -> None:
     searcher = Searcher.open(judged)
     measures = ["nDCG@10", "RR", "AP", "R@100", "P@5"]
-    evaluation = measure_index(searcher, progress=Silent(), measures=measures, runs=tmp_path / "runs")
+    evaluation, _ = measure_index(searcher, progress=Silent(), measures=measures, runs=tmp_path / "runs")
     qrels = {query: dict(grades) for query, grades in evaluation.queries.qrels.items()}
     names = {"nDCG@10": "ndcg_cut_10", "RR": "recip_rank", "AP": "map", "R@100": "recall_100", "P@5": "P_5"}
     for name in searcher.names:
@@ -49,7 +49,7 @@ def test_figures_equal_trec_evals_on_the_run_that_was_written(judged: Path, tmp_
 
 def test_what_does_not_fit_is_counted_and_named(judged: Path) -> None:
     searcher = Searcher.open(judged)
-    evaluation = measure_index(searcher, progress=Silent(), measures="nDCG@10")
+    evaluation, _ = measure_index(searcher, progress=Silent(), measures="nDCG@10")
     assert evaluation.queries.count == 38
     assert evaluation.queries.without_judgements == ("q38", "q39")
     assert evaluation.queries.unknown_documents == ("absent",)
@@ -58,7 +58,7 @@ def test_what_does_not_fit_is_counted_and_named(judged: Path) -> None:
 
 def test_runs_of_other_systems_are_scored_alike(judged: Path, tmp_path: Path) -> None:
     searcher = Searcher.open(judged)
-    own = measure_index(searcher, progress=Silent(), measures="nDCG@10,AP", runs=tmp_path / "runs")
+    own, _ = measure_index(searcher, progress=Silent(), measures="nDCG@10,AP", runs=tmp_path / "runs")
     qrels = judged / (judged / "CURRENT").read_text().strip() / "judgements" / "qrels" / "test.tsv"
     again = measure_runs(sorted((tmp_path / "runs").glob("*.run")), qrels, measures="nDCG@10,AP")
     for name in searcher.names:
@@ -68,7 +68,7 @@ def test_runs_of_other_systems_are_scored_alike(judged: Path, tmp_path: Path) ->
 
 def test_costs_stand_beside_quality(judged: Path) -> None:
     searcher = Searcher.open(judged)
-    evaluation = measure_index(searcher, progress=Silent(), price_per_hour=3.6)
+    evaluation, _ = measure_index(searcher, progress=Silent(), price_per_hour=3.6)
     cost = evaluation.to_json()["retrievers"]["static"]["cost"]
     assert cost["bytes_per_text"] > 16
     assert cost["search_ms_p50"] > 0

@@ -1,0 +1,93 @@
+"""A word's senses as a person reads them, with the built-in models opened on the way."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+
+from indexer.contextual.checkpoint import TransformerSpec
+from indexer.contextual.states import StateReader, open_states
+from indexer.encoder import WordEncoder
+from search.diagnostics.senses import SenseReport, sense_report
+from search.diagnostics.word_in_context import SenseEvaluation
+
+_MOST_NEIGHBOURS = 5
+
+
+@cache
+def open_reader(model: str = "") -> StateReader:
+    """Open a model for looking inside; the built-in one where no name is given."""
+    return open_states(TransformerSpec(model=model))
+
+
+@cache
+def static_words() -> WordEncoder:
+    """Return the built-in GloVe table as an encoder of single words."""
+    from indexer.static.averaging import averaged
+    from indexer.static.word_vectors import load_word_vectors
+
+    vectors = load_word_vectors("glove")
+    return averaged(list(vectors.words), np.asarray(vectors.matrix), name=vectors.name)
+
+
+def follow(word: str, contexts: Sequence[str], *, model: str = "", occurrence: int = 1) -> SenseReport:
+    """Follow a word through a model's layers in two or more contexts, the static vector beside it.
+
+    Raises
+    ------
+    DiagnosisError
+        If there are fewer than two contexts, or the word cannot be found in one of them.
+    """
+    return sense_report(word, contexts, open_reader(model), occurrence=occurrence, static=static_words())
+
+
+def sense_rows(report: SenseReport) -> Iterator[dict[str, str]]:
+    """Yield a row a layer."""
+    for layer in report.layers:
+        static = "-" if report.static_cosine is None else f"{report.static_cosine:.2f}"
+        bar = "█" * round(20 * max(0.0, layer.cosine))
+        mark = "  <- the senses part" if layer.layer == report.parting_layer else ""
+        yield {
+            "layer": str(layer.layer),
+            "cosine": f"{layer.cosine:.3f}",
+            "random tokens": f"{layer.anisotropy:.3f}",
+            "corrected": f"{layer.corrected:+.3f}",
+            "static": static,
+            "": f"{bar}{mark}",
+        }
+
+
+def sense_lines(report: SenseReport) -> Iterator[str]:
+    """Yield what else is to be said: the input rows, who moved the word, and what was done on the way."""
+    same = "identical" if report.input_rows_identical else f"different by {report.input_rows_difference:.2g}"
+    yield f"the word's rows of the input embeddings: {same} in all contexts ({report.model})"
+    for number, context in enumerate(report.contexts, start=1):
+        moved = ", ".join(
+            f"{neighbour.word} {neighbour.effect[-1]:.3f}" for neighbour in context.moved_most()[:_MOST_NEIGHBOURS]
+        )
+        attended = sorted(context.neighbours, key=lambda neighbour: -max(neighbour.attention, default=0.0))
+        looked = ", ".join(
+            f"{each.word} {max(each.attention, default=0.0):.2f}" for each in attended[:_MOST_NEIGHBOURS]
+        )
+        yield f"context {number}: masking moves it by {moved or 'nothing'}; most attention to {looked or 'nothing'}"
+    yield from report.notes
+
+
+def accuracy_rows(found: SenseEvaluation) -> Iterator[dict[str, str]]:
+    """Yield a row a layer, and one for the static table."""
+    for layer in found.layers:
+        yield {
+            "": f"layer {layer.layer}",
+            "accuracy": f"{layer.accuracy:.3f}",
+            "threshold": f"{layer.threshold:.3f}",
+            "on the training pairs": f"{layer.train_accuracy:.3f}",
+        }
+    if found.static is not None:
+        same = f"{found.static.same_form:,} pairs of one form: {found.static.same_form_accuracy:.3f}"
+        other = f"{found.static.other_forms:,} others: {found.static.other_forms_accuracy:.3f}"
+        yield {
+            "": "static",
+            "accuracy": f"{found.static.accuracy:.3f}",
+            "threshold": same,
+            "on the training pairs": other,
+        }

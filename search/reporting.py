@@ -1,0 +1,80 @@
+"""The report of an evaluated index: the page with spectra, cosines, marks of queries and where it all came from."""
+
+import platform
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from corpora.progress import Progress
+from search.diagnostics.index_geometry import SpaceReport, index_geometry
+from search.evaluation.evaluation import Evaluation
+from search.evaluation.marks import query_marks
+from search.presentation.report import Histogram, Report, write_report
+from search.ranking import Run
+from search.retrieval.searcher import Searcher
+
+_PACKAGES = ("twindex", "faiss-cpu", "whoosh3", "openvino", "numpy", "ir-measures")
+_SAMPLE = 2000
+
+
+def report_index(
+    searcher: Searcher, evaluation: Evaluation, runs: Mapping[str, Run], path: Path, *, progress: Progress
+) -> None:
+    """Write the report of an evaluation of an index.
+
+    Raises
+    ------
+    RunFileError
+        If the file cannot be written.
+    """
+    spaces = index_geometry(searcher.index, searcher.names, progress=progress, sample=_SAMPLE)
+    report = Report(
+        evaluation=evaluation,
+        runs=runs,
+        marks=dict(_marks(searcher, evaluation)),
+        spectra={name: space.searched.spectrum for name, space in spaces.items()},
+        cosines={name: _histogram(space) for name, space in spaces.items()},
+        provenance=dict(_provenance(searcher, evaluation)),
+    )
+    write_report(report, path)
+
+
+def _histogram(space: SpaceReport) -> Histogram:
+    found = space.searched.histogram
+    total = sum(found.counts) or 1
+    return Histogram(found.edges, [count / total for count in found.counts])
+
+
+def _marks(searcher: Searcher, evaluation: Evaluation) -> Iterator[tuple[str, list[str]]]:
+    documents = searcher.index.documents
+    tables = [name for name in searcher.names if searcher.coverage(name, "") is not None]
+    for query_id, text in evaluation.queries.texts.items():
+        grades = evaluation.queries.qrels[query_id]
+        relevant = [doc_id for doc_id, grade in grades.items() if grade > 0 and documents.holds(doc_id)]
+        stored = [found for doc_id in relevant if (found := documents.fetch(doc_id)) is not None]
+        coverage = searcher.coverage(tables[0], text) if tables else None
+        # A document whose first passage is not all of it is longer than the window.
+        beyond = any(found.stop < len(found.document.searchable_text) for found in stored)
+        yield (
+            query_id,
+            query_marks(
+                text,
+                [found.document.searchable_text for found in stored],
+                unknown=coverage.unknown if coverage is not None else (),
+                beyond_window=beyond,
+            ),
+        )
+
+
+def _provenance(searcher: Searcher, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    manifest = searcher.index.manifest
+    yield "date", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    yield "machine", f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+    yield "packages", ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
+    yield "collection", f"{manifest.collection}, {manifest.documents:,} documents, {manifest.fingerprint[:16]}"
+    yield "seed", str(evaluation.statistics.seed)
+    for name in searcher.names:
+        record = searcher.index.record(name)
+        encoder = f", encoder {record.encoder[:16]}" if record.encoder else ""
+        yield name, f"{record.spec.notation()}{encoder}" + (f", {record.model}" if record.model else "")
