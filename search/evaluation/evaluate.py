@@ -190,9 +190,7 @@ def _is_quality(name: str) -> bool:
 def _with_judged(measures: Sequence[Measure]) -> list[Measure]:
     if any(measure.kind == "Judged" for measure in measures):
         return list(measures)
-    cutoffs = [
-        m.definition.params["cutoff"] for m in measures if m.definition and "cutoff" in m.definition.params
-    ]
+    cutoffs = [m.definition.params["cutoff"] for m in measures if m.definition and "cutoff" in m.definition.params]
     return [*measures, *parse_measures([f"Judged@{cutoffs[0] if cutoffs else 10}"])]
 
 

@@ -83,14 +83,10 @@ def judged_queries(
     return JudgedQueries(
         qrels=known,
         texts={query: texts[query] for query in known} if texts is not None else {},
-        without_judgements=tuple(query for query in texts if query not in judged)
-        if texts is not None
-        else (),
+        without_judgements=tuple(query for query in texts if query not in judged) if texts is not None else (),
         without_relevant=tuple(query for query, grades in known.items() if max(grades.values()) < 1),
         unknown_queries=tuple(query for query in judged if query not in known),
-        unknown_documents=tuple(doc_id for doc_id in named if doc_id not in documents)
-        if documents is not None
-        else (),
+        unknown_documents=tuple(doc_id for doc_id in named if doc_id not in documents) if documents is not None else (),
     )
 
 

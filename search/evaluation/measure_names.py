@@ -188,11 +188,7 @@ def _unknown(wanted: str, name: str) -> str:
     )
     at = re.search(r"(\d+)$", wanted)
     suggestions = list(dict.fromkeys(_names()[known] + (f"@{at[1]}" if at else "") for known in near))
-    hint = (
-        f"near to it: {', '.join(suggestions)}"
-        if suggestions
-        else f"for example {', '.join(DEFAULT_MEASURES)}"
-    )
+    hint = f"near to it: {', '.join(suggestions)}" if suggestions else f"for example {', '.join(DEFAULT_MEASURES)}"
     return f"measure {wanted!r} is not known; {hint}"
 
 
@@ -231,7 +227,5 @@ def _provider(definition: "ir_measures.Measure", wanted: str) -> str:
         message = f"measure {wanted!r}: no provider computes {definition} with these parameters"
         raise MeasureError(message)
     missing = " or ".join(str(provider.NAME) for provider in able)
-    message = (
-        f"measure {wanted!r} is computed by {missing}, which is not installed: install it, or choose another"
-    )
+    message = f"measure {wanted!r} is computed by {missing}, which is not installed: install it, or choose another"
     raise MeasureError(message)

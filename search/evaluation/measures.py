@@ -51,9 +51,7 @@ def evaluate_run(
         If a measure cannot be computed here, or a grade is too large for trec_eval's tables.
     """
     wanted = parse_measures(measures)
-    judged = {
-        q: {doc_id: int(grade) for doc_id, grade in grades.items()} for q, grades in qrels.items() if grades
-    }
+    judged = {q: {doc_id: int(grade) for doc_id, grade in grades.items()} for q, grades in qrels.items() if grades}
     _check_grades(judged)
     ranks = {query: _ranks(run.get(query, ())) for query in judged}
     answered = {query: found for query, found in ranks.items() if found}
@@ -103,9 +101,7 @@ def _ranks(ranking: Ranking) -> dict[str, float]:
 def _check_grades(qrels: Qrels) -> None:
     for query, grades in qrels.items():
         if (largest := max(grades.values())) > _LARGEST_GRADE:
-            message = (
-                f"query {query!r} has a grade of {largest}; grades above {_LARGEST_GRADE:,} cannot be scored"
-            )
+            message = f"query {query!r} has a grade of {largest}; grades above {_LARGEST_GRADE:,} cannot be scored"
             raise MeasureError(message)
 
 

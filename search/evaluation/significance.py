@@ -34,9 +34,7 @@ def enough_queries(queries: int) -> bool:
     return queries >= FEWEST_QUERIES
 
 
-def randomisation_p(
-    differences: Floats, rng: np.random.Generator, *, permutations: int = PERMUTATIONS
-) -> Floats:
+def randomisation_p(differences: Floats, rng: np.random.Generator, *, permutations: int = PERMUTATIONS) -> Floats:
     """Return the two-sided p of paired randomisation tests.
 
     If two systems were alike, the sign of each query's difference would be a coin's. p = (b + 1) / (m + 1),

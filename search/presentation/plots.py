@@ -1,0 +1,248 @@
+"""Pictures as SVG: drawn in the page's own colours, or as files that stand alone.
+
+Colours are CSS classes (`s0`, `s1`, ...), so that one drawing serves light, dark and paper.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+WIDTH, HEIGHT = 460, 320
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 14, 14, 44
+_COLOURS = 8
+_DASHES = ("", "6 3", "2 3", "8 3 2 3")
+_LABEL_GAP = 13.0
+
+#: What a drawing needs to be read outside the page.
+STANDALONE_STYLE = """
+svg{background:#fff;color:#1b1f24;font:11px system-ui,sans-serif}
+.grid{stroke:#d8dde3}.axis{stroke:#6b7480}text{fill:currentColor}.soft{fill:#57606a}
+.s0{color:#0062ad}.s1{color:#c2410c}.s2{color:#00795c}.s3{color:#9c3587}
+.s4{color:#7a5c00}.s5{color:#5a4fcf}.s6{color:#b3123f}.s7{color:#4b5563}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points joined by a line; `number` chooses colour and dashes and is the row's place in the table."""
+
+    name: str
+    number: int
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """A row in a picture of quality against cost; `low` and `high` are the ends of its interval."""
+
+    name: str
+    number: int
+    cost: float
+    quality: float
+    low: float
+    high: float
+    dominated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Values to pixels along one side of a drawing."""
+
+    label: str
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def at(self, value: float) -> float:
+        """Return the place of a value, in pixels; what lies outside stays at the edge."""
+        value = min(max(value, self.low), self.high)
+        if self.log:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Return values worth a line: whole steps of 1, 2 or 5 times a power of ten."""
+        if not self.log:
+            return _linear_ticks(self.low, self.high)
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+        values = [step * 10.0**decade for decade in decades for step in steps]
+        return [value for value in values if self.low <= value * (1 + 1e-9) and value <= self.high * (1 + 1e-9)]
+
+
+def frontier_plot(points: Sequence[FrontierPoint], cost_label: str, quality_label: str) -> str:
+    """Return quality against cost, cost on a logarithmic scale: whiskers are intervals, the line is the frontier."""
+    costs = [max(point.cost, 1e-9) for point in points]
+    x = _axis(cost_label, costs, horizontal=True, log=True)
+    ends = [end for point in points for end in (point.low, point.high, point.quality)]
+    y = _axis(quality_label, ends, horizontal=False, log=False)
+    parts = _frame(x, y)
+    ahead, best = [], -math.inf
+    for point in sorted(points, key=lambda point: (point.cost, -point.quality)):
+        if point.quality > best:
+            ahead.append((x.at(max(point.cost, 1e-9)), y.at(point.quality)))
+            best = point.quality
+    if len(ahead) > 1:
+        path = " ".join(f"{left:.1f},{top:.1f}" for left, top in _steps(ahead))
+        parts.append(f'<polyline class="axis" fill="none" stroke-dasharray="3 3" points="{path}"/>')
+    places = [(x.at(max(point.cost, 1e-9)), y.at(point.quality)) for point in points]
+    for point, (left, top), label in zip(points, places, _label_heights(places), strict=True):
+        parts.append(_frontier_mark(point, left, top, label, y))
+    return _svg(parts, f"{quality_label} against {cost_label}")
+
+
+def line_plot(series: Sequence[Series], x_label: str, y_label: str, *, log: bool = False) -> str:
+    """Return lines through points with a key; both scales logarithmic on request, values of 0 then left out."""
+    shown = [
+        Series(one.name, one.number, [(a, b) for a, b in one.points if not log or (a > 0 and b > 0)]) for one in series
+    ]
+    shown = [one for one in shown if one.points]
+    x = _axis(x_label, [a for one in shown for a, _ in one.points], horizontal=True, log=log)
+    y = _axis(y_label, [b for one in shown for _, b in one.points], horizontal=False, log=log)
+    parts = _frame(x, y)
+    for one in shown:
+        path = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in one.points)
+        parts.append(
+            f'<polyline class="{_colour(one.number)}" fill="none" stroke="currentColor" stroke-width="1.8" '
+            f'stroke-dasharray="{_dash(one.number)}" points="{path}"><title>{escape(one.name)}</title></polyline>'
+        )
+    return _svg(parts, f"{y_label} against {x_label}") + key([(one.name, one.number) for one in shown])
+
+
+def histogram_plot(series: Sequence[Series], x_label: str, y_label: str) -> str:
+    """Return outlines of histograms: points are (left edge, height), the last with height 0 closing it."""
+    return line_plot([Series(one.name, one.number, _steps(list(one.points))) for one in series], x_label, y_label)
+
+
+def key(rows: Sequence[tuple[str, int]]) -> str:
+    """Return which colour and dash stands for which row."""
+    items = "".join(
+        f'<li class="{_colour(number)}"><svg width="26" height="8" aria-hidden="true"><line x1="1" x2="25" y1="4" '
+        f'y2="4" stroke="currentColor" stroke-width="2" stroke-dasharray="{_dash(number)}"/></svg>'
+        f"<span>{escape(name)}</span></li>"
+        for name, number in rows
+    )
+    return f'<ul class="key">{items}</ul>'
+
+
+def save_svg(drawing: str, path: Path) -> None:
+    """Write the drawing of a picture to a file that can be read alone; its key, if any, is left out."""
+    svg = drawing[: drawing.index("</svg>") + len("</svg>")]
+    opening, rest = svg.split(">", 1)
+    path.write_text(f"{opening}><style>{STANDALONE_STYLE}</style>{rest}\n", encoding="utf-8")
+
+
+def _frontier_mark(point: FrontierPoint, left: float, top: float, label: float, y: Axis) -> str:
+    faded = ' opacity=".45"' if point.dominated else ""
+    fill = "none" if point.dominated else "currentColor"
+    right_half = left > (WIDTH + _LEFT) / 2
+    anchor, shift = ("end", -8) if right_half else ("start", 8)
+    told = f"{point.name}: {point.quality:.4f} ({point.low:.4f} to {point.high:.4f}) at {point.cost:.4g}"
+    return (
+        f'<g class="{_colour(point.number)}"{faded}><title>{escape(told)}</title>'
+        f'<line x1="{left:.1f}" x2="{left:.1f}" y1="{y.at(point.low):.1f}" y2="{y.at(point.high):.1f}" '
+        f'stroke="currentColor"/><circle cx="{left:.1f}" cy="{top:.1f}" r="4.5" fill="{fill}" '
+        f'stroke="currentColor" stroke-width="1.5"/><text x="{left + shift:.1f}" y="{label + 4:.1f}" '
+        f'text-anchor="{anchor}">{escape(_short(point.name))}</text></g>'
+    )
+
+
+def _label_heights(places: Sequence[tuple[float, float]]) -> list[float]:
+    """Return heights for labels at points, moved down where labels near each other would lie on one another."""
+    heights = [top for _, top in places]
+    order = sorted(range(len(places)), key=lambda index: places[index][1])
+    for rank, index in enumerate(order):
+        for earlier in order[:rank]:
+            near = abs(places[index][0] - places[earlier][0]) < 110
+            if near and heights[index] - heights[earlier] < _LABEL_GAP:
+                heights[index] = heights[earlier] + _LABEL_GAP
+    return heights
+
+
+def _axis(label: str, values: Sequence[float], *, horizontal: bool, log: bool) -> Axis:
+    start, end = (_LEFT, WIDTH - _RIGHT) if horizontal else (HEIGHT - _BOTTOM, _TOP)
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if log:
+        low, high = (low, high) if values else (1.0, 10.0)
+        spread = max((high / low) ** 0.08, 1.3)
+        return Axis(label, low / spread, high * spread, start, end, log=True)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    room = 0.05 * (high - low)
+    # A scale that nearly begins at 0 begins there.
+    return Axis(label, 0.0 if 0 <= low <= room else low - room, high + room, start, end)
+
+
+def _frame(x: Axis, y: Axis) -> list[str]:
+    parts = []
+    for tick in x.ticks():
+        left = x.at(tick)
+        parts.append(f'<line class="grid" x1="{left:.1f}" x2="{left:.1f}" y1="{y.start}" y2="{y.end}"/>')
+        parts.append(_text(left, y.start + 16, _number(tick), "middle"))
+    for tick in y.ticks():
+        top = y.at(tick)
+        parts.append(f'<line class="grid" x1="{x.start}" x2="{x.end}" y1="{top:.1f}" y2="{top:.1f}"/>')
+        parts.append(_text(x.start - 6, top + 4, _number(tick), "end"))
+    parts.append(
+        f'<polyline class="axis" fill="none" points="{x.start},{y.end} {x.start},{y.start} {x.end},{y.start}"/>'
+    )
+    parts.append(_text((x.start + x.end) / 2, HEIGHT - 8, x.label, "middle"))
+    turned = f'transform="translate(13 {(y.start + y.end) / 2:.0f}) rotate(-90)"'
+    parts.append(f'<text class="soft" text-anchor="middle" {turned}>{escape(y.label)}</text>')
+    return parts
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text class="soft" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _svg(parts: Sequence[str], title: str) -> str:
+    label = escape(title, quote=True)
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label="{label}" {size}>'
+    return head + "".join(parts) + "</svg>"
+
+
+def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the corners of stairs: level to the next point, then up or down to it."""
+    corners: list[tuple[float, float]] = []
+    for place, (x, y) in enumerate(points):
+        if place:
+            corners.append((x, points[place - 1][1]))
+        corners.append((x, y))
+    return corners
+
+
+def _linear_ticks(low: float, high: float) -> list[float]:
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return [
+        round(place * step, 12) for place in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
+
+
+def _number(value: float) -> str:
+    if value and abs(value) >= 1_000_000:
+        return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")
+    if abs(value) >= 1:
+        return f"{value:,.6g}" if value < 10_000 else f"{value / 1000:,.6g}k"
+    return f"{value:.3g}"
+
+
+def _short(name: str, longest: int = 24) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _colour(number: int) -> str:
+    return f"s{number % _COLOURS}"
+
+
+def _dash(number: int) -> str:
+    return _DASHES[(number // _COLOURS + number) % len(_DASHES)]
