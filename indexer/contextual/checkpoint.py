@@ -269,7 +269,7 @@ def _hub_folder(model: str, trust_pickle: bool) -> Path:
     patterns = [*_HUB_FILES, *(_PICKLES if trust_pickle else ())]
     try:
         return Path(huggingface_hub.snapshot_download(model, local_files_only=True, allow_patterns=patterns))
-    except Exception:  # noqa: BLE001, S110 - any failure only means that it is not in the cache
+    except Exception:  # noqa: S110 - any failure only means that it is not in the cache
         pass
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
         message = f"{model} is no folder and not in the hub's cache, and HF_HUB_OFFLINE forbids fetching it"

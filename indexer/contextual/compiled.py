@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -46,10 +46,10 @@ class Precision(StrEnum):
     FP32 = "fp32"
 
 
-#: What OpenVINO is told to compute in. Without a hint it takes bf16 wherever the machine has it; what an int8
-#: model leaves unquantised is sensitive (bf16 there drops the cosine of some texts to .69), so it stays fp32.
+#: What OpenVINO is told to compute in, where the machine can; otherwise fp32. Without a hint it takes bf16
+#: wherever there is bf16. An int8 model's linear layers are int8 in any case; the hint is for the rest of it.
 PRECISION_HINTS: Mapping[Precision, str] = MappingProxyType(
-    {Precision.INT8: "f32", Precision.BF16: "bf16", Precision.FP32: "f32"}
+    {Precision.INT8: "bf16", Precision.BF16: "bf16", Precision.FP32: "f32"}
 )
 
 
@@ -132,7 +132,7 @@ class CompiledEncoder:
     @property
     def max_tokens(self) -> int:
         """Pieces of a passage that are read beside the special pieces and the document prompt's."""
-        return self.pieces.budget
+        return int(self.pieces.budget)
 
     def piece_offsets(self, texts: Sequence[str]) -> list[PieceOffsets]:
         """Return the (t, 2) character offsets of each text's pieces, uncut and without special pieces."""
@@ -188,7 +188,7 @@ class CompiledEncoder:
         def keep(request: Any, rows: list[int]) -> None:
             try:
                 out[rows] = request.get_output_tensor(0).data
-            except Exception as error:  # noqa: BLE001 - raised again below, on the caller's thread
+            except Exception as error:
                 failures.append(error)
 
         queue.set_callback(keep)
@@ -198,9 +198,7 @@ class CompiledEncoder:
         if failures:
             raise failures[0]
 
-    def _batches(
-        self, texts: Sequence[str]
-    ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.int64]]]:
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.int64]]]:
         """Yield rows, ids and mask of each batch; the next block is tokenised meanwhile."""
         starts = range(0, len(texts), _BLOCK)
         with ThreadPoolExecutor(1, "tokenising") as tokenising:
@@ -218,9 +216,7 @@ class CompiledEncoder:
     def _model(self, mode: str) -> Any:
         with self._lock:
             if mode not in self._compiled:
-                self._compiled[mode] = compile_model(
-                    self.folder / "model.xml", self.description.precision, mode
-                )
+                self._compiled[mode] = compile_model(self.folder / "model.xml", self.description.precision, mode)
             return self._compiled[mode]
 
 
@@ -236,26 +232,29 @@ def load(folder: Path) -> CompiledEncoder:
     PortabilityError
         If the fingerprint is not that of what the folder describes.
     """
-    path = folder / DESCRIPTION
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record.get("format") != FORMAT:
-            message = f"{path} has format {record.get('format')}, this version reads {FORMAT}; index again"
-            raise FormatVersionError(message)
-        description = Description.from_json(record)
-    except FormatVersionError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"{path} does not describe a compiled encoder ({error!r}); index again"
-        raise DamagedIndexError(message) from error
+    record, description = _describe(folder / DESCRIPTION)
     for name, expected in description.files.items():
         _verify(folder / name, expected)
     if record.get("fingerprint") != description.fingerprint:
-        message = f"{path} describes another space than its fingerprint says; index again"
+        message = f"{folder / DESCRIPTION} describes another space than its fingerprint says; index again"
         raise PortabilityError(message)
     space = description.space
     pieces = PieceTokenizer.open(folder / "tokenizer.json", space.max_length, space.document_prompt)
     return CompiledEncoder(description, folder, pieces)
+
+
+def _describe(path: Path) -> tuple[Mapping[str, Any], Description]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        written = record["format"]
+        description = Description.from_json(record) if written == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{path} does not describe a compiled encoder ({error!r}); index again"
+        raise DamagedIndexError(message) from error
+    if description is None:
+        message = f"{path} has format {written}, this version reads {FORMAT}; index again"
+        raise FormatVersionError(message)
+    return record, description
 
 
 def compile_model(path: Path, precision: Precision, mode: str) -> Any:
@@ -275,8 +274,9 @@ def compile_model(path: Path, precision: Precision, mode: str) -> Any:
 
     cores = available_cores()
     core = openvino.Core()
+    hint = PRECISION_HINTS[precision]
     settings: dict[str, Any] = {
-        "INFERENCE_PRECISION_HINT": PRECISION_HINTS[precision],
+        "INFERENCE_PRECISION_HINT": hint if hint.upper() in _capabilities(core) else "f32",
         "PERFORMANCE_HINT": mode,
         "NUM_STREAMS": 1 if mode == "LATENCY" else cores,
         "INFERENCE_NUM_THREADS": cores,
@@ -300,9 +300,7 @@ def cache_folder() -> Path | None:
     if chosen:
         folder = Path(chosen)
     elif sys.platform == "win32":
-        folder = (
-            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "twindex" / "Cache"
-        )
+        folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "twindex" / "Cache"
     elif sys.platform == "darwin":
         folder = Path.home() / "Library" / "Caches" / "twindex"
     else:
@@ -319,6 +317,10 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return max(1, os.cpu_count() or 1)
+
+
+def _capabilities(core: Any) -> Collection[str]:
+    return set(core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
 
 def _streams(model: Any) -> int:

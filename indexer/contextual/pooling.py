@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 
-class ModelOutput(nn.Module):
+class ModelOutput(nn.Module):  # type: ignore[misc]
     """A SentenceTransformer's own output, through all its modules, scaled to unit length."""
 
     def __init__(self, model: Any) -> None:
@@ -21,7 +21,7 @@ class ModelOutput(nn.Module):
         return nn.functional.normalize(features["sentence_embedding"], dim=-1)
 
 
-class LayerOutput(nn.Module):
+class LayerOutput(nn.Module):  # type: ignore[misc]
     """One layer of a transformer, pooled over the pieces, scaled to unit length."""
 
     def __init__(self, model: Any, layer: int, pooling: str) -> None:
@@ -32,9 +32,7 @@ class LayerOutput(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return (n, d) unit vectors of (n, t) ids under an (n, t) mask."""
-        states = self.model(
-            input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True
-        ).hidden_states
+        states = self.model(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True).hidden_states
         return nn.functional.normalize(pool(states, self.layer, attention_mask, self.pooling), dim=-1)
 
 
@@ -55,7 +53,7 @@ def mean(states: Tensor, mask: Tensor) -> Tensor:
     return (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
 
 
-def first(states: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG001 - one signature for all poolers
+def first(states: Tensor, mask: Tensor) -> Tensor:
     """Take the first piece ([CLS])."""
     return states[:, 0]
 

@@ -21,7 +21,7 @@ def forbid_telemetry() -> None:
         return
     sender = sys.modules.get(f"{_PACKAGE}.utils.sender")
     if sender is not None:
-        sender.TelemetrySender.send = _send_nothing  # type: ignore[attr-defined]
+        sender.TelemetrySender.send = _send_nothing
 
 
 def _send_nothing(*_arguments: object, **_options: object) -> None:

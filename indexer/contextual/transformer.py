@@ -19,8 +19,8 @@ from indexer.contextual.checkpoint import (
     find_checkpoint,
     model_identity,
 )
-from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer, open_tokenizer
 from indexer.contextual.space import Space
+from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer, open_tokenizer
 from indexer.encoder import Role
 from indexer.errors import DamagedIndexError, ModelError, PortabilityError, SpecError
 from indexer.vectors import Vectors, normalize
@@ -51,9 +51,7 @@ class TransformerEncoder:
         Its tokenizer.
     """
 
-    def __init__(
-        self, model: Any, space: Space, spec: TransformerSpec, pieces: PieceTokenizer, pad_id: int
-    ) -> None:
+    def __init__(self, model: Any, space: Space, spec: TransformerSpec, pieces: PieceTokenizer, pad_id: int) -> None:
         """Take a loaded model; `open_transformer` makes one."""
         self.model = model
         self.space = space
@@ -79,7 +77,7 @@ class TransformerEncoder:
     @property
     def max_tokens(self) -> int:
         """Pieces of a passage that fit beside the special pieces and the document prompt."""
-        return self.pieces.budget
+        return int(self.pieces.budget)
 
     def piece_offsets(self, texts: Sequence[str]) -> list[PieceOffsets]:
         """Return the (t, 2) character offsets of each text's pieces, uncut and without special pieces."""
@@ -97,9 +95,7 @@ class TransformerEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many pieces of the texts the model reads, special ones and prompts included."""
-        return sum(
-            len(each) for each in self.pieces.ids([self.space.document_prompt + text for text in texts])
-        )
+        return sum(len(each) for each in self.pieces.ids([self.space.document_prompt + text for text in texts]))
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts are longer than what the model reads of them."""
@@ -170,9 +166,8 @@ def announce(checkpoint: Checkpoint, spec: TransformerSpec, progress: Progress) 
             f"{checkpoint.name} has no modules.json and so no pooling of its own: the mean over its pieces is taken "
             "(pooling=cls|max|first-last chooses another)"
         )
-    is_e5 = "e5" in checkpoint.folder.name.lower().split("-") or "e5" in checkpoint.name.lower().replace(
-        "/", "-"
-    ).split("-")
+    names = f"{checkpoint.folder.name} {checkpoint.name}".lower()
+    is_e5 = "e5" in names.replace("/", " ").replace("-", " ").split()
     if is_e5 and not checkpoint.prompts and spec.query_prompt is None:
         progress.note(
             f'{checkpoint.name} looks like an E5 model without prompts in its configuration; these expect "query: " '
