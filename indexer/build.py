@@ -20,7 +20,8 @@ from indexer.filling import factory_of, fill
 from indexer.layout import GenerationLayout, IndexLayout, write_json
 from indexer.lexical_build import LexicalBuild
 from indexer.manifest import Manifest, RetrieverRecord, file_digests
-from indexer.preparation import prepare
+from indexer.preparation import note_drift, prepare
+from indexer.prior import Prior
 from indexer.publication import new_generation, writing
 from indexer.spec import Family, RetrieverSpec
 from indexer.staging import Staged, stage
@@ -46,6 +47,8 @@ class BuildSettings:
         Word pieces that neighbouring passages share.
     limit
         Read only so many documents.
+    refit
+        Make statistics (idf, whitening, fitted tables) anew where an earlier build of the index left some.
     """
 
     retrievers: tuple[RetrieverSpec, ...]
@@ -54,6 +57,7 @@ class BuildSettings:
     title_prefix: bool = True
     limit: int | None = None
     trust_pickle: bool = False
+    refit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +96,10 @@ def build_index(
     log = log or ReadLog()
     meter = CostMeter()
     with writing(layout) as stale, new_generation(layout) as generation:
-        if stale:
-            progress.note(stale)
+        prior = Prior.find(layout)
         workshop = Workshop(layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle)
+        if stale:
+            workshop.note(stale)
         window = _window(settings, workshop)
         with meter.measure("reading"):
             staged = stage(
@@ -103,12 +108,13 @@ def build_index(
                 window,
                 workshop.piece_offsets,
                 limit=settings.limit,
+                known=workshop.known_cuts(prior, window),
                 log=log,
                 progress=progress,
             )
         documents = DocumentStore(generation.documents)
-        workshop.begin(documents, collection)
-        lexical = LexicalBuild.start(generation) if _has(settings, Family.BM25) else None
+        workshop.begin(documents, collection, prior, refit=settings.refit)
+        lexical = LexicalBuild.start(generation, prior) if _has(settings, Family.BM25) else None
         try:
             records, checks = _build_vectors(settings, generation, workshop, meter)
             if lexical is not None:
@@ -156,7 +162,8 @@ def _build_vectors(
                 Cost(texts=filled.texts, tokens=prepared.tokens, bytes=layout.vectors.stat().st_size),
             )
             meter.add(spec.name, replace(prepared.earlier, texts=0, tokens=0))
-            checks[spec.name] = {**prepared.findings, **filled.findings}
+            fresh = {"texts": workshop.documents.texts, "added": 0}
+            checks[spec.name] = {"statistics": fresh, **prepared.findings, **filled.findings}
             record = replace(
                 record,
                 encoder=prepared.encoder.fingerprint,
@@ -166,6 +173,7 @@ def _build_vectors(
                 model=prepared.model,
             )
         records.append(record)
+    note_drift(checks, workshop)
     return records, checks
 
 

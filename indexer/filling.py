@@ -13,7 +13,7 @@ from indexer.approximation import DEPTH, ExactBest, choose_factory, tune
 from indexer.encoder import Role
 from indexer.errors import TooFewVectorsError
 from indexer.layout import RetrieverLayout
-from indexer.preparation import Prepared
+from indexer.preparation import Prepared, statistics_since
 from indexer.spec import RetrieverSpec
 from indexer.stores.vector import VectorStore
 from indexer.vectors import Vectors, normalize
@@ -36,7 +36,8 @@ class Filled:
 
 def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, workshop: Workshop) -> Filled:
     """Write one retriever's folder: its encoder, its whitening, its vectors."""
-    whitening = _fit_whitening(prepared, WhiteningSpec.parse(spec.get("whitening", "none")), workshop)
+    kept = _kept_whitening(prepared, spec, workshop)
+    whitening = kept or _fit_whitening(prepared, WhiteningSpec.parse(spec.get("whitening", "none")), workshop)
 
     def blocks() -> Iterator[Vectors]:
         for block in prepared.blocks():
@@ -73,6 +74,8 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
             "fitted_on": whitening.count,
             "notes": list(whitening.notes),
         }
+        if kept is not None:
+            findings |= statistics_since(spec.name, workshop)
         for note in whitening.notes:
             workshop.note(f"{spec.name}: {note}")
     _keep_encoder(prepared, layout.encoder)
@@ -120,6 +123,12 @@ def _fill_approximate(
             "target": tuning.target,
         }
     }
+
+
+def _kept_whitening(prepared: Prepared, spec: RetrieverSpec, workshop: Workshop) -> Whitening | None:
+    """Return the whitening of an earlier build, where its statistics stay."""
+    path = None if workshop.frozen is None else workshop.frozen.whitening_file(spec, prepared.encoder.fingerprint)
+    return None if path is None else Whitening.load(path)
 
 
 def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) -> Whitening | None:

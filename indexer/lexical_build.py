@@ -12,10 +12,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from corpora.progress import Progress
 from indexer.cost import Cost, peak_memory_bytes
 from indexer.errors import IndexerError
 from indexer.layout import GenerationLayout
+from indexer.prior import Prior
 from indexer.stores import lexical
 from indexer.stores.documents import DocumentStore
 
@@ -27,8 +30,10 @@ class LexicalBuild:
     process: "subprocess.Popen[str]"
 
     @classmethod
-    def start(cls, generation: GenerationLayout) -> "LexicalBuild":
-        """Start building the lexical index of a staged generation."""
+    def start(cls, generation: GenerationLayout, prior: Prior | None = None) -> "LexicalBuild":
+        """Start building the lexical index of a staged generation, from the one before where that is whole."""
+        parts = () if prior is None else (prior.generation.lexical, prior.generation.documents)
+        before = [str(part) for part in parts if prior is not None and prior.is_whole(part.name)]
         generation.lexical.mkdir()
         root = str(Path(__file__).resolve().parents[1])
         environment = {
@@ -42,6 +47,7 @@ class LexicalBuild:
                 "indexer.lexical_build",
                 str(generation.documents),
                 str(generation.lexical),
+                *(before if len(before) == 2 else ()),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -98,12 +104,34 @@ def _die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def main(documents: str, folder: str) -> None:
+def index_documents(store: DocumentStore, folder: Path, before: Path | None, documents_before: Path | None) -> int:
+    """Index a document store into a folder, from the index before where little has changed; return how many are new."""
+    if before is None or documents_before is None:
+        return lexical.build(store.iter_searchable(), folder)
+    carried = store.carried_from(documents_before)
+    held = lexical.held_numbers(before)
+    numbers = carried if held is None else np.where(held < 0, -1, carried[held])
+    new = np.setdiff1d(np.arange(store.documents), numbers)
+    if not lexical.can_update(before, numbers, len(new)):
+        return lexical.build(store.iter_searchable(), folder)
+    earlier = DocumentStore(documents_before)
+    gone = (text for _, text in earlier.searchable_texts(np.flatnonzero(carried < 0).tolist()))
+    lexical.update(before, folder, numbers, removed=gone, added=store.searchable_texts(new.tolist()))
+    earlier.close()
+    return len(new)
+
+
+def main(documents: str, folder: str, before: str = "", documents_before: str = "") -> None:
     """Index a document store into a folder and print the cost as JSON."""
     _die_with_parent()
     started = time.perf_counter()
     store = DocumentStore(Path(documents))
-    texts = lexical.build(store.iter_searchable(), Path(folder))
+    texts = index_documents(
+        store,
+        Path(folder),
+        Path(before) if before else None,
+        Path(documents_before) if documents_before else None,
+    )
     store.close()
     times = os.times()
     size = sum(path.stat().st_size for path in Path(folder).iterdir())

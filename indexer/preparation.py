@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from indexer.cost import Cost
 from indexer.encoder import Encoder
+from indexer.encoders import open_encoder
 from indexer.errors import ModelError
+from indexer.prior import DRIFT
 from indexer.spec import Family, RetrieverSpec
 from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening
@@ -65,7 +67,51 @@ def prepare(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     ModelError
         If the model or table asked for cannot be used.
     """
-    return _FAMILIES[spec.family](spec, workshop)
+    frozen = _frozen(spec, workshop) if spec.family in _STATISTICAL else None
+    return _FAMILIES[spec.family](spec, workshop) if frozen is None else frozen
+
+
+def _frozen(spec: RetrieverSpec, workshop: Workshop) -> Prepared | None:
+    """Prepare the word vectors and weights that an earlier build made, where they stay."""
+    prior = workshop.frozen
+    found = None if prior is None or spec.get("query") else prior.encoder_folder(spec)
+    if prior is None or found is None:
+        return None
+    folder, record = found
+    encoder = open_encoder(folder)
+    if encoder.fingerprint != record.encoder:
+        return None
+    before = prior.checks.get("retrievers", {}).get(record.name, {})
+    findings = {key: before[key] for key in _KEPT_FINDINGS if key in before}
+    prepared = _streamed(
+        encoder, workshop, model=record.model, findings=findings | statistics_since(record.name, workshop)
+    )
+    return replace(prepared, encoder_folder=folder)
+
+
+def statistics_since(name: str, workshop: Workshop) -> dict[str, Any]:
+    """Return the finding that a retriever's statistics are an earlier build's, and how many texts are new since."""
+    if workshop.frozen is None:
+        return {}
+    texts, added = workshop.frozen.statistics(name)
+    return {"statistics": {"texts": texts, "added": added + workshop.new_texts}}
+
+
+def note_drift(findings: Mapping[str, Any], workshop: Workshop) -> None:
+    """Say which statistics are an earlier build's, and whether the texts have drifted from them."""
+    kept = {name: found["statistics"] for name, found in findings.items() if found["statistics"]["added"]}
+    stale = [name for name, found in kept.items() if found["added"] > DRIFT * found["texts"]]
+    for name in stale:
+        found = kept[name]
+        workshop.note(
+            f"{name}: its statistics are of {found['texts']:,} texts, and {found['added']:,} have come since, more than"
+            f" {DRIFT:.0%}: --refit makes them anew without encoding again"
+        )
+
+
+#: Families whose encoders are made from the corpus.
+_STATISTICAL = frozenset({Family.STATIC, Family.FITTED, Family.DISTILLED})
+_KEPT_FINDINGS = ("fit",)
 
 
 def _static(spec: RetrieverSpec, workshop: Workshop) -> Prepared:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.collection import Collection
-from corpora.document import Document
+from corpora.document import Document, Passage
 from corpora.fingerprint import CollectionFingerprint
-from corpora.passages import PieceOffsets, Window, split_passages
+from corpora.passages import PieceOffsets, Split, Window, split_passages
 from corpora.progress import Progress
 from corpora.read_log import ReadLog
+from indexer.prior import KnownCuts
 from indexer.stores.documents import DocumentWriter
 
 _BATCH = 1000
@@ -39,10 +40,11 @@ def stage(
     piece_offsets: PieceOffsets,
     *,
     limit: int | None = None,
+    known: KnownCuts | None = None,
     log: ReadLog,
     progress: Progress,
 ) -> Staged:
-    """Read a collection into a new document store at `path`.
+    """Read a collection into a new document store at `path`; documents that are known are cut as before.
 
     Raises
     ------
@@ -56,8 +58,14 @@ def stage(
     try:
         documents = islice(collection.documents(log), limit)
         while batch := list(islice(documents, _BATCH)):
-            offsets = _offsets_at_once(batch, window, piece_offsets)
-            splits = [split_passages(document, window, offsets) for document in batch]
+            cuts = known(batch) if known else {}
+            offsets = _offsets_at_once([d for d in batch if d.doc_id not in cuts], window, piece_offsets)
+            splits = [
+                _split_before(document, cuts[document.doc_id], window)
+                if document.doc_id in cuts
+                else split_passages(document, window, offsets)
+                for document in batch
+            ]
             for document in batch:
                 fingerprint.add_document(document)
             writer.add([(document, split.passages) for document, split in zip(batch, splits, strict=True)])
@@ -73,6 +81,12 @@ def stage(
     writer.close()
     fingerprint.add_judgements(collection.queries, collection.qrels)
     return Staged(count, fingerprint.hexdigest(), over_budget, cut)
+
+
+def _split_before(document: Document, passages: list[Passage], window: Window) -> Split:
+    """Return the split that `split_passages` gave of the same document before."""
+    cut = window.whole and passages[-1].end < len(document.searchable_text)
+    return Split(passages, cut or len(passages) > 1, cut)
 
 
 def _offsets_at_once(batch: Sequence[Document], window: Window, piece_offsets: PieceOffsets) -> PieceOffsets:

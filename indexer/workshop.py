@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from corpora.builtin.lee import open_lee
 from corpora.collection import Collection
+from corpora.passages import Window
 from corpora.progress import Progress
 from indexer.approximation import SAMPLE, cut_fragments
 from indexer.cost import Cost, CostMeter
@@ -28,6 +29,7 @@ from indexer.encoder_making import MODEL_OPTIONS, identify, make_encoder, transf
 from indexer.encoders import open_encoder
 from indexer.errors import IndexerError
 from indexer.layout import write_json
+from indexer.prior import KnownCuts, Prior
 from indexer.spec import Family, RetrieverSpec
 from indexer.staging import background_texts
 from indexer.static.weights import WordStatistics, count_words
@@ -76,8 +78,12 @@ class Workshop:
         self._encoded: dict[str, EncodedTexts] = {}
         self._general: dict[str, GeneralSpace | None] = {}
 
-    def begin(self, documents: DocumentStore, collection: Collection) -> None:
-        """Take the staged documents."""
+    def begin(
+        self, documents: DocumentStore, collection: Collection, prior: Prior | None = None, *, refit: bool = False
+    ) -> None:
+        """Take the staged documents, and the generation before unless its statistics are to be made anew."""
+        self._prior = prior
+        self._refit = refit
         self.documents = documents
         self.collection = collection
         self.background = background_texts(collection, open_lee().background())
@@ -94,8 +100,7 @@ class Workshop:
     def _tokenizer(self) -> "PieceTokenizer":
         from indexer.contextual.tokenization import open_tokenizer
 
-        specs = [spec for spec in self._retrievers if spec.family in _TRANSFORMER_FAMILIES]
-        chosen = specs[0] if specs else RetrieverSpec("contextual", Family.CONTEXTUAL)
+        chosen = _cutting_spec(self._retrievers)
         return open_tokenizer(transformer_spec(chosen, trust_pickle=self.trust_pickle))
 
     @property
@@ -111,6 +116,36 @@ class Workshop:
     def piece_offsets(self, texts: Sequence[str]) -> Sequence[NDArray[np.integer[Any]]]:
         """Return the character offsets of the pieces of each text, without special tokens and uncut."""
         return self._tokenizer.piece_offsets(texts)
+
+    # What the generation before has left
+
+    def known_cuts(self, prior: Prior | None, window: Window) -> KnownCuts | None:
+        """Return how texts were cut before, None where they were cut otherwise or by another model's pieces."""
+        if prior is None or _cutting_model(spec.spec for spec in prior.manifest.retrievers) != _cutting_model(
+            self._retrievers
+        ):
+            return None
+        return prior.known_cuts(window)
+
+    @cached_property
+    def new_texts(self) -> int:
+        """How many texts the generation before does not hold; all where there is none."""
+        if self._prior is None or not self._prior.is_whole(self._prior.generation.documents.name):
+            return self.documents.texts
+        earlier = DocumentStore(self._prior.generation.documents)
+        held = set(earlier.digests().tolist())
+        earlier.close()
+        return sum(digest not in held for digest in self.digests.tolist())
+
+    @cached_property
+    def frozen(self) -> Prior | None:
+        """The generation whose statistics stay; None where there is none, or most of the texts are others."""
+        if self._prior is None or self._refit:
+            return None
+        if 2 * self.new_texts > self.documents.texts:
+            self.note("most texts are new to this index: all statistics are made anew")
+            return None
+        return self._prior
 
     # Contextual encoders and what they have encoded
 
@@ -132,7 +167,8 @@ class Workshop:
                 return Made(open_encoder(folder / "encoder"), folder / "encoder", name, json.loads(record.read_text()))
             except (IndexerError, ValueError):
                 self.note(f"{spec.name}: the encoder kept from an earlier build is damaged; making it anew")
-        shutil.rmtree(folder, ignore_errors=True)
+        # What it has encoded stays: it counts if the new one has the same fingerprint.
+        shutil.rmtree(folder / "encoder", ignore_errors=True)
         (folder / "encoder").mkdir(parents=True)
         encoder, findings = make_encoder(
             spec,
@@ -225,6 +261,17 @@ class Workshop:
 
 
 _TRANSFORMER_FAMILIES = frozenset({Family.CONTEXTUAL, Family.FITTED, Family.DISTILLED})
+
+
+def _cutting_spec(specs: Iterable[RetrieverSpec]) -> RetrieverSpec:
+    """Return the retriever whose model's pieces texts are cut by."""
+    default = RetrieverSpec("contextual", Family.CONTEXTUAL)
+    return next((spec for spec in specs if spec.family in _TRANSFORMER_FAMILIES), default)
+
+
+def _cutting_model(specs: Iterable[RetrieverSpec]) -> tuple[str, str]:
+    chosen = _cutting_spec(specs)
+    return chosen.get("model"), chosen.get("document-prompt")
 
 
 def _encoder_key(spec: RetrieverSpec) -> str:

@@ -11,7 +11,7 @@ from corpora.collection import Collection
 from corpora.document import Document
 from corpora.judgements import Query
 from corpora.progress import Silent
-from indexer.build import BuildSettings, build_index
+from indexer.build import BuildSettings, BuildSummary, build_index
 from indexer.spec import parse_retrievers
 
 
@@ -60,7 +60,9 @@ def build(tmp_path: Path, tiny_vectors: Path) -> Callable[..., Path]:
         queries: Mapping[str, str] | None = None,
         qrels: Mapping[str, Mapping[str, int]] | None = None,
         exclude_same_id: bool = False,
-    ) -> Path:
+        refit: bool = False,
+        summary: bool = False,
+    ) -> Path | BuildSummary:
         held = [
             document if isinstance(document, Document) else Document(f"d{number}", document)
             for number, document in enumerate(documents)
@@ -76,8 +78,8 @@ def build(tmp_path: Path, tiny_vectors: Path) -> Callable[..., Path]:
         static = f"static:vectors={tiny_vectors}"
         specs = parse_retrievers(retrievers or f"bm25,{static},hybrid:members=bm25+static")
         root = tmp_path / name
-        build_index(collection, root, BuildSettings(tuple(specs)), progress=Silent())
-        return root
+        done = build_index(collection, root, BuildSettings(tuple(specs), refit=refit), progress=Silent())
+        return done if summary else root
 
     return make
 

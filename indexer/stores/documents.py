@@ -216,24 +216,22 @@ class DocumentStore:
     def iter_cuts(self, doc_ids: Sequence[str]) -> Iterator[tuple[str, str, list[Passage]]]:
         """Yield (title, text, passages) of those of the given documents that there are; passages carry the id."""
         marks = ",".join("?" * len(doc_ids))
-        sql = f"""SELECT d.doc_id, d.title, d.text, p.number, p.start, p.stop, t.text FROM documents d
+        sql = f"""SELECT d.doc_id, d.title, d.text, p.number, p.start, p.stop, t.text, t.digest FROM documents d
             JOIN passages p ON p.document = d.number JOIN texts t ON t.row = p.row
             WHERE d.doc_id IN ({marks}) ORDER BY d.number, p.number"""
-        held: tuple[str, str, list[Passage]] | None = None
-        for doc_id, title, text, number, start, stop, own in self._query(sql, doc_ids):
-            if not number:
-                if held is not None:
-                    yield held
-                held = (str(title), str(text), [])
-            if held is None:
-                continue
+        found: dict[tuple[str, str, str], list[Passage]] = {}
+        lost: set[tuple[str, str, str]] = set()
+        for doc_id, title, text, number, start, stop, own, digest in self._query(sql, doc_ids):
+            key = (str(doc_id), str(title), str(text))
             first, last = int(str(start)), int(str(stop))
-            # The row's own text may be another document's slice: equal texts share a row.
-            whole = Document("", held[1], held[0]).searchable_text
-            passage = str(own) if own is not None else whole[first:last]
-            held[2].append(Passage(str(doc_id), int(str(number)), first, last, passage))
-        if held is not None:
-            yield held
+            passage = str(own) if own is not None else Document("", key[2], key[1]).searchable_text[first:last]
+            # A row that a title-prefixed passage shares with another document's slice has that one's text.
+            if text_digest(passage) != digest:
+                lost.add(key)
+            found.setdefault(key, []).append(Passage(key[0], int(str(number)), first, last, passage))
+        for key, passages in found.items():
+            if key not in lost:
+                yield key[1], key[2], passages
 
     def searchable_texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Yield (number, searchable text) of the given documents, in order of number."""

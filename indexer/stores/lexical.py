@@ -5,13 +5,15 @@ Whoosh keeps pickles in its files; they are read through an unpickler that refus
 bookkeeping (`_ALLOWED`), so that opening somebody else's index runs no code.
 """
 
-import io
+import json
+import math
 import pickle
 import re
+import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,8 +31,10 @@ from whoosh.fields import TEXT, Schema
 from whoosh.lang.porter import stem as porter_stem
 from whoosh.query import Or, Term
 from whoosh.scoring import BM25F
+from whoosh.searching import Searcher
 
 from indexer.errors import DamagedIndexError
+from indexer.stores.restricted_pickle import restricted_loaders
 
 _FIELD = "content"
 _WORD = re.compile(r"\w+(?:[.'’]\w+)*")
@@ -47,31 +51,7 @@ K1 = 1.2
 B = 0.75
 
 
-def _encode_latin1(text: str, encoding: str) -> bytes:
-    # How pickle protocol 2 spells bytes; any other encoding would be somebody's own idea.
-    if encoding != "latin1":
-        message = f"refused to encode as {encoding}"
-        raise pickle.UnpicklingError(message)
-    return text.encode("latin-1")
-
-
-class _RefusingUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in _ALLOWED:
-            return super().find_class(module, name)
-        if (module, name) == ("_codecs", "encode"):
-            return _encode_latin1
-        message = f"refused to load {module}.{name}"
-        raise pickle.UnpicklingError(message)
-
-
-def _loads(data: bytes, **_: object) -> Any:
-    return _RefusingUnpickler(io.BytesIO(data)).load()
-
-
-def _load(stream: Any, **_: object) -> Any:
-    return _RefusingUnpickler(stream).load()
-
+_loads, _load = restricted_loaders(_ALLOWED)
 
 # Whoosh offers no hook, so its modules are handed our reading functions in place of pickle's.
 whoosh.codec.whoosh3.loads = _loads
@@ -149,12 +129,127 @@ def build(texts: Iterable[str], folder: Path, *, memory_megabytes: int = 256) ->
     return count
 
 
+# Updates. Whoosh's files never change once written, so an updated index shares them with the one before and adds a
+# segment of its own. What Whoosh counts of deleted documents until their segments are merged is kept beside it and
+# taken off, so that every score is that of an index built anew.
+
+_NUMBERS = "numbers.npy"
+_REMOVED = "removed.json"
+_OWN = {_NUMBERS, _REMOVED}
+#: An index is built anew when more than this share of what its segments hold is new or gone, or there are more
+#: segments than this: each one costs a query a dictionary look-up a term.
+_MOST_CHANGED = 0.1
+_MOST_SEGMENTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What the segments still count of documents that are gone: how many, their terms, and in how many each occurs."""
+
+    documents: int = 0
+    length: int = 0
+    frequencies: Mapping[str, int] = field(default_factory=dict)
+    base: int = 0  # documents when the index was last built anew
+    segments: int = 1
+
+
+def held_numbers(folder: Path) -> NDArray[np.int64] | None:
+    """Return the document number of each of Whoosh's documents, -1 where it is gone; None where they are the same."""
+    path = folder / _NUMBERS
+    return np.load(path, allow_pickle=False) if path.exists() else None
+
+
+def _removed(folder: Path) -> Removed:
+    path = folder / _REMOVED
+    return Removed(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else Removed()
+
+
+def can_update(folder: Path, numbers: NDArray[np.int64], added: int) -> bool:
+    """Return whether few enough documents have changed for a segment more to be worth it."""
+    before = _removed(folder)
+    base = before.base or len(numbers)
+    changed = int((numbers < 0).sum()) + added + max(0, len(numbers) - base)
+    return changed <= _MOST_CHANGED * base and before.segments < _MOST_SEGMENTS
+
+
+def update(
+    previous: Path,
+    folder: Path,
+    numbers: NDArray[np.int64],
+    *,
+    removed: Iterable[str],
+    added: Iterable[tuple[int, str]],
+) -> None:
+    """Make an index in an empty folder from a previous one, which stays as it is.
+
+    Parameters
+    ----------
+    numbers
+        (w,) new number of each of Whoosh's documents, -1 where it goes or has gone.
+    removed
+        Texts of the documents that go now.
+    added
+        (number, text) of the documents that are new.
+    """
+    for path in previous.iterdir():
+        if path.name not in _OWN and path.suffix in {".toc", ".seg"}:
+            try:
+                (folder / path.name).hardlink_to(path)
+            except OSError:
+                shutil.copyfile(path, folder / path.name)
+    held, before = held_numbers(previous), _removed(previous)
+    here = np.arange(len(numbers)) if held is None else held
+    frequencies, length = Counter(before.frequencies), before.length
+    for text in removed:
+        terms = analyse(text)
+        frequencies.update(set(terms))
+        length += len(terms)
+    index = whoosh.index.open_dir(str(folder), schema=_schema())
+    writer = index.writer(limitmb=64)
+    for number in np.flatnonzero((numbers < 0) & (here >= 0)).tolist():
+        writer.delete_document(number)
+    new = []
+    for number, text in added:
+        writer.add_document(**{_FIELD: analyse(text)})
+        new.append(number)
+    writer.commit(merge=False)
+    index.close()
+    np.save(folder / _NUMBERS, np.concatenate([numbers, np.array(new, np.int64)]), allow_pickle=False)
+    gone = int((numbers < 0).sum())
+    state = Removed(gone, length, dict(frequencies), before.base or len(numbers), before.segments + 1)
+    (folder / _REMOVED).write_text(json.dumps(asdict(state), sort_keys=True), encoding="utf-8")
+
+
+class _LiveBM25F(BM25F):  # type: ignore[misc]
+    """BM25F with the statistics of the documents that are there, those that are gone not counted."""
+
+    def __init__(self, removed: Removed, **parameters: float) -> None:
+        super().__init__(**parameters)
+        self.removed = removed
+
+    def idf(self, searcher: Any, fieldname: str, text: bytes | str) -> float:
+        """Return Whoosh's idf, ln(N / (n + 1)) + 1."""
+        parent = searcher.get_parent()
+        term = text.decode() if isinstance(text, bytes) else text
+        found_in = parent.doc_frequency(fieldname, text) - self.removed.frequencies.get(term, 0)
+        return math.log((parent.doc_count_all() - self.removed.documents) / (found_in + 1)) + 1
+
+
+class _LiveSearcher(Searcher):  # type: ignore[misc]
+    def avg_field_length(self, fieldname: str, default: float | None = None) -> float | None:
+        """Return the mean length of the documents that are there."""
+        removed = self.weighting.removed
+        live = self.doc_count_all() - removed.documents
+        return float((self.field_length(fieldname) - removed.length) / (live or 1))
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalStore:
-    """A finished Whoosh index."""
+    """A finished Whoosh index of `size` documents; `numbers` gives the number of each of Whoosh's documents."""
 
     searcher: Any
     size: int
+    numbers: NDArray[np.int64] | None = None
 
     @classmethod
     def open(cls, folder: Path, *, k1: float = K1, b: float = B) -> "LexicalStore":
@@ -167,8 +262,10 @@ class LexicalStore:
         """
         try:
             index = whoosh.index.open_dir(str(folder), readonly=True, schema=_schema())
-            searcher = index.searcher(weighting=BM25F(B=b, K1=k1))
-            return cls(searcher, int(searcher.doc_count_all()))
+            removed = _removed(folder)
+            weighting = _LiveBM25F(removed, B=b, K1=k1)
+            searcher = _LiveSearcher(index.reader(), fromindex=index, weighting=weighting)
+            return cls(searcher, int(searcher.doc_count_all()) - removed.documents, held_numbers(folder))
         except Exception as error:
             # Whoosh reports damage by whatever its parsing happens to raise.
             message = (
@@ -188,7 +285,10 @@ class LexicalStore:
         if not terms or not self.size or k <= 0 or (allowed is not None and not len(allowed)):
             return []
         query = Or([Term(_FIELD, term, boost=float(count)) for term, count in terms.items()])
-        chosen = None if allowed is None else {int(number) for number in allowed}
+        chosen = None
+        if allowed is not None:
+            here = allowed if self.numbers is None else np.flatnonzero(np.isin(self.numbers, allowed))
+            chosen = set(here.tolist())
         limit = k + 16
         while True:
             try:
@@ -197,14 +297,19 @@ class LexicalStore:
                 message = f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
                 raise DamagedIndexError(message) from error
             # Scores are compared as 32-bit floats, as trec_eval does: what differs beyond them is a tie.
-            scored = [ScoredNumber(int(number), float(np.float32(score))) for score, number in found]
+            scored = [ScoredNumber(self._number(place), float(np.float32(score))) for score, place in found]
             if len(found) < limit or scored[-1].score < scored[k - 1].score:
                 return scored
             limit *= 4
 
+    def _number(self, place: int) -> int:
+        return int(place) if self.numbers is None else int(self.numbers[place])
+
     def explain(self, text: str, document: int) -> list[TermScore]:
         """Return what each term of a query adds to a document's score; the parts sum to the score."""
         reader = self.searcher.reader()
+        if self.numbers is not None:
+            document = int(np.flatnonzero(self.numbers == document)[0])
         length, average = reader.doc_field_length(document, _FIELD), self.searcher.avg_field_length(_FIELD)
         parts = []
         for term, count in query_terms(text).items():
@@ -216,11 +321,12 @@ class LexicalStore:
             here = matcher.is_active() and matcher.id() == document
             frequency = int(matcher.weight() / count) if here else 0
             score = float(matcher.score()) if here else 0.0
-            found_in = int(reader.doc_frequency(_FIELD, term))
+            found_in = self.document_frequencies([term])[0]
             idf = float(self.searcher.idf(_FIELD, term))
             parts.append(TermScore(term, count, frequency, found_in, idf, length, average, score))
         return parts
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """Return in how many documents each analysed term occurs."""
-        return [int(self.searcher.reader().doc_frequency(_FIELD, term)) for term in terms]
+        gone = self.searcher.weighting.removed.frequencies
+        return [int(self.searcher.reader().doc_frequency(_FIELD, term)) - gone.get(term, 0) for term in terms]
