@@ -5,9 +5,11 @@ from itertools import islice
 
 import numpy as np
 
+from corpora.builtin.lee import open_lee
 from corpora.collection import Collection
 from corpora.progress import Progress
 from indexer.contextual.layer_reader import TransformerLayers
+from indexer.staging import background_texts
 from search.diagnostics.layer_survey import JudgedTexts, LayerRow, survey_layers
 from search.diagnostics.word_senses import open_reader
 from search.errors import DiagnosisError
@@ -40,7 +42,7 @@ def collection_layers(
         {query_id: query.text for query_id, query in collection.queries.items() if query_id in qrels},
         qrels,
     )
-    background = [document.searchable_text for document in collection.background()]
+    background = background_texts(collection, open_lee().background())
     reader = TransformerLayers(open_reader(model))
     return survey_layers(reader, judged, np.random.default_rng(seed), background=background, progress=progress)
 
