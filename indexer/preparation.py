@@ -19,7 +19,7 @@ from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening
 from indexer.whitening_spec import WhiteningMode, WhiteningSpec
 from indexer.whitening_strength import GeneralSpace
-from indexer.workshop import Made, Workshop, measure_general, sample_rows
+from indexer.workshop import Made, Work, Workshop, measure_general, sample_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _token_table(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
 
 
 def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
-    earlier = workshop.earlier_cost(spec)
+    earlier = workshop.earlier_cost(spec, Work.MAKING, Work.TEXTS)
     made = workshop.contextual(spec)
     workshop.encoded(made)
     return Prepared(
@@ -197,7 +197,7 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     from indexer.static.distillation import static_encoder, word_counts
     from indexer.static.fitting import FitOptions, fit_table
 
-    earlier = workshop.earlier_cost(spec)
+    earlier = workshop.earlier_cost(spec, Work.MAKING, Work.TEXTS, Work.WORDS)
     made = workshop.contextual(spec)
     total = workshop.documents.texts
     share = float(spec.get("share", "1"))
@@ -234,12 +234,13 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
 def _distilled(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     from indexer.static.averaging import averaged
 
+    earlier = workshop.earlier_cost(spec, Work.MAKING, Work.WORDS)
     made = workshop.contextual(spec)
     statistics = workshop.word_statistics
     alone = workshop.encoded_words(made)
     table = normalize(alone - alone.mean(axis=0)) if len(alone) else alone
     encoder = averaged(statistics.words, table, statistics.weights(list(statistics.words), "idf"), name="distilled")
-    return _streamed(encoder, workshop, model=made.model)
+    return replace(_streamed(encoder, workshop, model=made.model), earlier=earlier)
 
 
 @dataclass(frozen=True, slots=True)

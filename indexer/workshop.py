@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,18 @@ class Made:
     folder: Path
     model: str
     findings: dict[str, Any]
+
+
+class Work(StrEnum):
+    """What an encoder's cost is made of: making it, encoding texts, encoding words alone."""
+
+    MAKING = "making"
+    TEXTS = "texts"
+    WORDS = "words"
+
+
+def _entry(made: Made, work: Work) -> str:
+    return f"{made.encoder.fingerprint} {work}"
 
 
 class Workshop:
@@ -155,7 +168,7 @@ class Workshop:
         if key not in self._made:
             started = time.perf_counter()
             made = self._made[key] = self._make_contextual(spec, key)
-            self.meter.add(made.encoder.fingerprint, Cost(seconds=time.perf_counter() - started))
+            self.meter.add(_entry(made, Work.MAKING), Cost(seconds=time.perf_counter() - started))
         return self._made[key]
 
     def _make_contextual(self, spec: RetrieverSpec, key: str) -> Made:
@@ -194,9 +207,8 @@ class Workshop:
             self._encoded[fingerprint] = EncodedTexts(folder, made.encoder.dimension)
         held = self._encoded[fingerprint]
         wanted = np.arange(self.documents.texts, dtype=np.int64) if rows is None else rows
-        with self.meter.measure(fingerprint):
-            count = encode_missing(held, made.encoder, self.documents, wanted, self.progress, "encoding (contextual)")
-        self.meter.add(fingerprint, Cost(texts=count))
+        with self.meter.measure(_entry(made, Work.TEXTS)):
+            encode_missing(held, made.encoder, self.documents, wanted, self.progress, "encoding (contextual)")
         return held
 
     @cached_property
@@ -216,10 +228,11 @@ class Workshop:
         digests = np.frombuffer(b"".join(text_digest(word) for word in words), dtype="V16")
         missing = np.flatnonzero(held.find(digests) < 0)
         self.progress.start("encoding words", len(missing), "words")
-        for start in range(0, len(missing), _BLOCK):
-            part = missing[start : start + _BLOCK]
-            held.add(digests[part], made.encoder.encode([words[number] for number in part]))
-            self.progress.advance(len(part))
+        with self.meter.measure(_entry(made, Work.WORDS)):
+            for start in range(0, len(missing), _BLOCK):
+                part = missing[start : start + _BLOCK]
+                held.add(digests[part], made.encoder.encode([words[number] for number in part]))
+                self.progress.advance(len(part))
         self.progress.finish()
         return held.gather(digests)
 
@@ -230,10 +243,11 @@ class Workshop:
             self._general[key] = measure_general(made.encoder, self.background)
         return self._general[key]
 
-    def earlier_cost(self, spec: RetrieverSpec) -> Cost:
-        """Return what the encoder that a retriever asks for has cost before it asks: making it, and its texts."""
+    def earlier_cost(self, spec: RetrieverSpec, *works: "Work") -> Cost:
+        """Return what kinds of work on the encoder that a retriever asks for have cost before it asks."""
         made = self._made.get(_encoder_key(spec))
-        return Cost() if made is None else self.meter.costs.get(made.encoder.fingerprint, Cost())
+        costs = [] if made is None else [self.meter.costs.get(_entry(made, work), Cost()) for work in works]
+        return sum(costs, Cost())
 
     # Words
 
