@@ -237,7 +237,8 @@ class Whitening:
             If the file is missing, damaged, or of another format.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            # Opened here: numpy leaves a file that it cannot read open.
+            with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
                 found = int(file["format_version"])
                 if found != _FORMAT:
                     message = f"{path.name} has format {found}, expected {_FORMAT}; index again"

@@ -108,14 +108,14 @@ def _figure(path: Path, columns: int) -> "Iterator[tuple[Figure, Any]]":
     yield figure, figure.subplots(1, columns)
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
     try:
-        # A fixed salt and no date: the same figures give the same file.
-        with mpl.rc_context({"svg.hashsalt": "twindex"}):
+        # A fixed salt and no date: the same figures give the same file. Text stays text.
+        with mpl.rc_context({"svg.hashsalt": "twindex", "svg.fonttype": "none"}):
             figure.savefig(path, metadata=metadata, dpi=150)
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}; choose another place"
         raise DiagnosisError(message) from error
 
 
-def _legend(axes: Any) -> None:  # noqa: ANN401 - matplotlib is untyped here
+def _legend(axes: Any) -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small")
