@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,7 +59,7 @@ def _names(retrievers: list[str] | None) -> list[str] | None:
 @app.command()
 def index(
     collection: CollectionName,
-    target: IndexPath,
+    target: Annotated[Path | None, typer.Argument(metavar="INDEX", help="Folder to write the index into.")] = None,
     retrievers: Annotated[
         list[str] | None,
         typer.Option("--retrievers", "-r", help="Retrievers, comma-separated: [NAME=]ENCODER[:option=value,...]."),
@@ -97,13 +97,25 @@ def index(
     trust_pickle: Annotated[
         bool, typer.Option(help="Load word vectors or weights that are pickles (they can run code).")
     ] = False,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(help="Add a collection's documents to the one index named: twindex index INDEX --add COLLECTION."),
+    ] = None,
+    delete: Annotated[
+        list[str] | None,
+        typer.Option(metavar="IDS", help="Delete documents of the one index named; ids separated by commas."),
+    ] = None,
+    refit: Annotated[
+        bool, typer.Option(help="Make idf, whitening and fitted tables anew instead of keeping an earlier build's.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Index a collection with several retrievers."""
+    """Index a collection with several retrievers, over whatever INDEX held; unchanged texts keep their vectors."""
     from corpora.catalog import open_collection
     from corpora.options import Duplicates, ReadOptions
     from corpora.read_log import ReadLog
     from indexer.build import BuildSettings, build_index
+    from indexer.revision import revise
     from indexer.spec import DEFAULT_RETRIEVERS, parse_retrievers
     from search.presentation.summaries import build_json, build_lines, cost_rows
     from search.presentation.terminal import progress_on, table_view
@@ -119,7 +131,9 @@ def index(
         "share": "" if fit_share == 1.0 else str(fit_share),
     }
     specs = parse_retrievers(retrievers or DEFAULT_RETRIEVERS, defaults, whitening=whitening)
-    settings = BuildSettings(tuple(specs), _window(window), overlap, limit=limit, trust_pickle=trust_pickle)
+    settings = BuildSettings(
+        tuple(specs), _window(window), overlap, limit=limit, trust_pickle=trust_pickle, refit=refit
+    )
     options = ReadOptions(
         id_field=id_field or None,
         title_field=title_field or None,
@@ -132,7 +146,19 @@ def index(
         hidden=hidden,
     )
     log = ReadLog(strict=strict)
-    source = open_collection(collection, options, log=log)
+    if target is None:
+        if not (add or delete or refit):
+            message = "two names are needed, COLLECTION and INDEX; one alone is an index to --add to or --delete from"
+            raise typer.BadParameter(message)
+        target = Path(collection)
+        more = [open_collection(name, options, log=log) for name in add or ()]
+        revision = revise(target, add=more, delete=delete or (), refit=refit)
+        source, settings = revision.collection, replace(revision.settings, trust_pickle=trust_pickle)
+    elif add or delete:
+        message = "--add and --delete change one index: twindex index INDEX --add COLLECTION --delete IDS"
+        raise typer.BadParameter(message)
+    else:
+        source = open_collection(collection, options, log=log)
     with progress_on(_err()) as progress:
         summary = build_index(source, target, settings, progress=progress, log=log)
     if as_json:

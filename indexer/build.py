@@ -16,6 +16,7 @@ from corpora.progress import Progress
 from corpora.read_log import ReadLog, ReadSummary
 from indexer import judgement_files
 from indexer.cost import Cost, CostMeter
+from indexer.errors import IndexBusyError
 from indexer.filling import factory_of, fill
 from indexer.layout import GenerationLayout, IndexLayout, write_json
 from indexer.lexical_build import LexicalBuild
@@ -49,6 +50,10 @@ class BuildSettings:
         Read only so many documents.
     refit
         Make statistics (idf, whitening, fitted tables) anew where an earlier build of the index left some.
+    exact_window
+        How to cut, in place of the four above: as an earlier build did.
+    base
+        The generation that must be the live one: what the collection was revised from.
     """
 
     retrievers: tuple[RetrieverSpec, ...]
@@ -58,6 +63,8 @@ class BuildSettings:
     limit: int | None = None
     trust_pickle: bool = False
     refit: bool = False
+    exact_window: Window | None = None
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,9 @@ def build_index(
     meter = CostMeter()
     with writing(layout) as stale, new_generation(layout) as generation:
         prior = Prior.find(layout)
+        if settings.base and (prior is None or prior.generation.root.name != settings.base):
+            message = f"{root} was indexed again by somebody else in the meantime; run the command again"
+            raise IndexBusyError(message)
         workshop = Workshop(layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle)
         if stale:
             workshop.note(stale)
@@ -137,6 +147,8 @@ def _has(settings: BuildSettings, family: Family) -> bool:
 
 def _window(settings: BuildSettings, workshop: Workshop) -> Window:
     """Return the window in pieces of text: what the model reads less its special tokens."""
+    if settings.exact_window is not None:
+        return settings.exact_window
     most = workshop.piece_budget
     if settings.window is None:
         return Window(most, whole=True)

@@ -82,11 +82,9 @@ def _frozen(spec: RetrieverSpec, workshop: Workshop) -> Prepared | None:
     if encoder.fingerprint != record.encoder:
         return None
     before = prior.checks.get("retrievers", {}).get(record.name, {})
-    findings = {key: before[key] for key in _KEPT_FINDINGS if key in before}
-    prepared = _streamed(
-        encoder, workshop, model=record.model, findings=findings | statistics_since(record.name, workshop)
-    )
-    return replace(prepared, encoder_folder=folder)
+    findings: dict[str, Any] = {key: before[key] for key in _KEPT_FINDINGS if key in before}
+    findings |= statistics_since(record.name, workshop)
+    return _streamed(encoder, workshop, model=record.model, findings=findings, folder=folder)
 
 
 def statistics_since(name: str, workshop: Workshop) -> dict[str, Any]:
@@ -149,7 +147,12 @@ def _trained(spec: RetrieverSpec, workshop: Workshop) -> Any:
 
 
 def _streamed(
-    encoder: Encoder, workshop: Workshop, *, model: str, findings: Mapping[str, Any] | None = None
+    encoder: Encoder,
+    workshop: Workshop,
+    *,
+    model: str,
+    findings: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
 ) -> Prepared:
     """Prepare an encoder so fast that encoding again costs less than keeping the vectors."""
 
@@ -164,8 +167,9 @@ def _streamed(
     def general() -> GeneralSpace | None:
         return measure_general(encoder, workshop.background)
 
-    tokens = workshop.word_statistics.n_tokens
-    return Prepared(encoder, blocks, general, encoder.dimension, None, model, tokens, findings=findings or {})
+    # Nobody has counted the words of this corpus for a kept encoder, and counting would take longer than all the rest.
+    tokens = workshop.word_statistics.n_tokens if folder is None else 0
+    return Prepared(encoder, blocks, general, encoder.dimension, folder, model, tokens, findings=findings or {})
 
 
 def _token_table(spec: RetrieverSpec, workshop: Workshop) -> Prepared:

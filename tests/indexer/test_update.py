@@ -2,33 +2,22 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from corpora.collection import Collection
 from corpora.document import Document
+from corpora.progress import Silent
+from indexer.build import build_index
+from indexer.errors import IndexBusyError, IndexerError
 from indexer.opening import open_index
+from indexer.revision import revise
 from indexer.stores import lexical
 from search.retrieval.searcher import Searcher
 
-WORDS = [
-    "river",
-    "water",
-    "bank",
-    "money",
-    "loan",
-    "boat",
-    "harbour",
-    "interest",
-    "tide",
-    "deposit",
-    "sail",
-    "credit",
-    "storm",
-    "teller",
-    "fish",
-    "vault",
-]
+WORDS = "river water bank money loan boat harbour interest tide deposit sail credit storm teller fish vault".split()  # noqa: SIM905
 
 
 def documents(count: int, *, seed: int = 0, first: int = 0) -> list[Document]:
@@ -117,9 +106,7 @@ def test_statistics_stay_frozen_and_vectors_equal_those_of_the_frozen_encoder(bu
     np.testing.assert_array_equal(after.vectors("static").store.reconstruct(rows), expected)
 
 
-def test_drift_is_said_and_refit_makes_statistics_anew(
-    build: Callable[..., Path], tiny_vectors: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_drift_is_said_and_refit_makes_statistics_anew(build: Callable[..., Any]) -> None:
     build(documents(50))
     root = build(documents(70))
     checks = open_index(root).checks["retrievers"]["static"]
@@ -161,3 +148,38 @@ def test_whoosh_numbers_of_gone_documents_are_told_apart(tmp_path: Path) -> None
     assert store.search("river", 5) == []
     assert store.document_frequencies(["river", "bank", "boat"]) == [0, 1, 1]
     assert [number for number, _ in lexical.LexicalStore.open(tmp_path / "a").search("bank", 5)] == [1]
+
+
+def test_documents_are_added_replaced_and_deleted_by_id(build: Callable[..., Path]) -> None:
+    root = build(documents(30))
+    more = Collection("more", "test", lambda _log: iter([Document("d3", "replaced zebra"), Document("new", "okapi")]))
+    revision = revise(root, add=[more], delete=["d1,d2", "d4"])
+    summary = build_index(revision.collection, root, revision.settings, progress=Silent())
+    assert (summary.manifest.documents, summary.read.documents) == (28, 28)
+    held = [document.doc_id for document in open_index(root).documents.iter_documents()]
+    assert held == ["d0", "d3", *(f"d{number}" for number in range(5, 30)), "new"]
+    assert answers(root, ["zebra"])["bm25", "zebra"][0][0] == "d3"
+    assert answers(root, ["rare3"])["bm25", "rare3"] == []
+    assert summary.manifest.collection == "tiny"
+
+
+def test_deleting_an_unknown_id_is_refused_by_name(build: Callable[..., Path]) -> None:
+    root = build(documents(5))
+    with pytest.raises(IndexerError, match="holds no document 'nobody', nor 1 others; nothing was deleted"):
+        revise(root, delete=["d1,nobody,none"])
+
+
+def test_an_index_that_changed_since_it_was_revised_is_left_alone(build: Callable[..., Path]) -> None:
+    root = build(documents(5))
+    revision = revise(root, delete=["d1"])
+    build(documents(8))
+    with pytest.raises(IndexBusyError, match="indexed again by somebody else"):
+        build_index(revision.collection, root, revision.settings, progress=Silent())
+    assert open_index(root).manifest.documents == 8
+
+
+def test_replaying_the_same_collection_changes_no_byte_of_the_manifest(build: Callable[..., Path]) -> None:
+    root = build(documents(5))
+    before = open_index(root).generation.manifest.read_bytes()
+    build(documents(5))
+    assert open_index(root).generation.manifest.read_bytes() == before
