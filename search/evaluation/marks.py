@@ -82,10 +82,17 @@ def query_marks(
 
 
 def disagreement(scores: Mapping[str, Scores], measure: str) -> list[tuple[str, float]]:
-    """Return queries with the difference between their best and worst row, largest first, equal ones by id."""
+    """Return queries by how far rows lie apart on them, farthest first, equal ones by id.
+
+    Each row's scores are taken less its mean: a row that is weak everywhere does not disagree everywhere.
+    """
     rows = [per_query[measure] for per_query in scores.values()]
-    spreads = {query: max(row[query] for row in rows) - min(row[query] for row in rows) for query in rows[0]}
-    return sorted(spreads.items(), key=lambda item: (-item[1], item[0]))
+    means = [float(np.mean(list(row.values()))) for row in rows]
+    spreads = {}
+    for query in rows[0]:
+        beyond = [row[query] - mean for row, mean in zip(rows, means, strict=True)]
+        spreads[query] = max(beyond) - min(beyond)
+    return sorted(spreads.items(), key=lambda item: (-round(item[1], 9), item[0]))
 
 
 def means_by_mark(

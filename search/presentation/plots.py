@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 WIDTH, HEIGHT = 460, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 14, 14, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 14, 44
 _COLOURS = 8
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _LABEL_GAP = 13.0
@@ -19,6 +19,7 @@ _LABEL_GAP = 13.0
 STANDALONE_STYLE = """
 svg{background:#fff;color:#1b1f24;font:11px system-ui,sans-serif}
 .grid{stroke:#d8dde3}.axis{stroke:#6b7480}text{fill:currentColor}.soft{fill:#57606a}
+.halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 .s0{color:#0062ad}.s1{color:#c2410c}.s2{color:#00795c}.s3{color:#9c3587}
 .s4{color:#7a5c00}.s5{color:#5a4fcf}.s6{color:#b3123f}.s7{color:#4b5563}
 """
@@ -72,7 +73,7 @@ class Axis:
             return _linear_ticks(self.low, self.high)
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1, 2, 5) if len(decades) <= 4 else (1,)
-        values = [step * 10.0**decade for decade in decades for step in steps]
+        values = [step * 10.0**decade for decade in decades[:: math.ceil(len(decades) / 8)] for step in steps]
         return [value for value in values if self.low <= value * (1 + 1e-9) and value <= self.high * (1 + 1e-9)]
 
 
@@ -92,8 +93,8 @@ def frontier_plot(points: Sequence[FrontierPoint], cost_label: str, quality_labe
         path = " ".join(f"{left:.1f},{top:.1f}" for left, top in _steps(ahead))
         parts.append(f'<polyline class="axis" fill="none" stroke-dasharray="3 3" points="{path}"/>')
     places = [(x.at(max(point.cost, 1e-9)), y.at(point.quality)) for point in points]
-    for point, (left, top), label in zip(points, places, _label_heights(places), strict=True):
-        parts.append(_frontier_mark(point, left, top, label, y))
+    labels = _labels([point.name for point in points], places)
+    parts += [_frontier_mark(*mark, y) for mark in zip(points, places, labels, strict=True)]
     return _svg(parts, f"{quality_label} against {cost_label}")
 
 
@@ -138,31 +139,83 @@ def save_svg(drawing: str, path: Path) -> None:
     path.write_text(f"{opening}><style>{STANDALONE_STYLE}</style>{rest}\n", encoding="utf-8")
 
 
-def _frontier_mark(point: FrontierPoint, left: float, top: float, label: float, y: Axis) -> str:
+def save_frontier_png(points: Sequence[FrontierPoint], cost_label: str, quality_label: str, path: Path) -> None:
+    """Write quality against cost as a PNG file, for places that take no SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for point in points:
+        spread = [[point.quality - point.low], [point.high - point.quality]]
+        fill = "none" if point.dominated else None
+        axes.errorbar([point.cost], [point.quality], yerr=spread, fmt="o", mfc=fill, label=_short(point.name))
+    axes.set(xlabel=cost_label, ylabel=quality_label)
+    if min(point.cost for point in points) > 0:
+        axes.set_xscale("log")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+def _frontier_mark(point: FrontierPoint, place: tuple[float, float], label: "_Label", y: Axis) -> str:
+    left, top = place
     faded = ' opacity=".45"' if point.dominated else ""
     fill = "none" if point.dominated else "currentColor"
-    right_half = left > (WIDTH + _LEFT) / 2
-    anchor, shift = ("end", -8) if right_half else ("start", 8)
     told = f"{point.name}: {point.quality:.4f} ({point.low:.4f} to {point.high:.4f}) at {point.cost:.4g}"
     return (
         f'<g class="{_colour(point.number)}"{faded}><title>{escape(told)}</title>'
         f'<line x1="{left:.1f}" x2="{left:.1f}" y1="{y.at(point.low):.1f}" y2="{y.at(point.high):.1f}" '
         f'stroke="currentColor"/><circle cx="{left:.1f}" cy="{top:.1f}" r="4.5" fill="{fill}" '
-        f'stroke="currentColor" stroke-width="1.5"/><text x="{left + shift:.1f}" y="{label + 4:.1f}" '
-        f'text-anchor="{anchor}">{escape(_short(point.name))}</text></g>'
+        f'stroke="currentColor" stroke-width="1.5"/>'
+        f'<line x1="{left:.1f}" y1="{top:.1f}" x2="{label.near(left):.1f}" y2="{label.middle:.1f}" '
+        f'stroke="currentColor" stroke-width=".6" opacity=".7"/>'
+        f'<text class="halo" x="{label.left:.1f}" y="{label.middle + 4:.1f}">{escape(_short(point.name))}</text></g>'
     )
 
 
-def _label_heights(places: Sequence[tuple[float, float]]) -> list[float]:
-    """Return heights for labels at points, moved down where labels near each other would lie on one another."""
-    heights = [top for _, top in places]
-    order = sorted(range(len(places)), key=lambda index: places[index][1])
-    for rank, index in enumerate(order):
-        for earlier in order[:rank]:
-            near = abs(places[index][0] - places[earlier][0]) < 110
-            if near and heights[index] - heights[earlier] < _LABEL_GAP:
-                heights[index] = heights[earlier] + _LABEL_GAP
-    return heights
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """The box of a name, in pixels."""
+
+    left: float
+    right: float
+    middle: float
+
+    def near(self, x: float) -> float:
+        """Return the end of the box next to a place."""
+        return self.left - 2 if self.left > x else self.right + 2
+
+    def crowding(self, other: "_Label") -> float:
+        """Return how much of the box lies on another."""
+        wide = min(self.right, other.right) - max(self.left, other.left)
+        high = _LABEL_GAP - abs(self.middle - other.middle)
+        return max(0.0, wide) * max(0.0, high)
+
+
+def _labels(names: Sequence[str], places: Sequence[tuple[float, float]]) -> list[_Label]:
+    """Return a box for each point's name, where it lies on the fewest other names and points."""
+    # Wider than what is drawn: a name right beside another row's point would be read as that row's.
+    marks = [_Label(left - 24, left + 24, top) for left, top in places]
+    taken: list[_Label] = []
+    for place, name in enumerate(names):
+        left, top = places[place]
+        width = 6.1 * len(_short(name))
+        options = [
+            (abs(rise) / 8, _Label(left + 9, left + 9 + width, top + rise))
+            if right
+            else (abs(rise) / 8 + 1, _Label(left - 9 - width, left - 9, top + rise))
+            for rise in (0, -14, 14, -28, 28, -42, 42, -56, 56)
+            for right in (True, False)
+        ]
+        inside = [(cost, box) for cost, box in options if box.left > _LEFT and box.right < WIDTH]
+        inside = [(cost, box) for cost, box in inside if _TOP < box.middle < HEIGHT - _BOTTOM] or options
+        others = [*taken, *(mark for index, mark in enumerate(marks) if index != place)]
+
+        def burden(option: tuple[float, _Label], others: Sequence[_Label] = others) -> float:
+            return option[0] + sum(option[1].crowding(other) for other in others)
+
+        taken.append(min(inside, key=burden)[1])
+    return taken
 
 
 def _axis(label: str, values: Sequence[float], *, horizontal: bool, log: bool) -> Axis:

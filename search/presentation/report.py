@@ -126,6 +126,41 @@ def write_pictures(report: Report, folder: Path) -> list[Path]:
     return written
 
 
+def save_frontier(evaluation: Evaluation, path: Path, cost: str = "query_ms_p50") -> None:
+    """Draw quality against one cost into an SVG or PNG file.
+
+    Parameters
+    ----------
+    evaluation
+        The rows; those whose cost is unknown are left out.
+    path
+        The file; its ending chooses the format.
+    cost
+        `query_ms_p50`, `bytes_per_text` or `index_seconds`.
+
+    Raises
+    ------
+    RunFileError
+        If the ending is neither, no cost is known, or the file cannot be written.
+    """
+    labels = {name: label for label, name in _COST_AXES}
+    points = _frontier_points(evaluation, cost)
+    if path.suffix.lower() not in {".svg", ".png"}:
+        message = f"{path}: a picture is written as .svg or .png"
+        raise RunFileError(message)
+    if not points:
+        message = f"{path}: no row's {labels[cost]} was measured, so there is nothing to draw"
+        raise RunFileError(message)
+    try:
+        if path.suffix.lower() == ".svg":
+            plots.save_svg(plots.frontier_plot(points, labels[cost], evaluation.primary), path)
+        else:
+            plots.save_frontier_png(points, labels[cost], evaluation.primary, path)
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}; name a place that can be written to"
+        raise RunFileError(message) from error
+
+
 def _sections(report: Report) -> list[str]:
     evaluation = report.evaluation
     pictures = _pictures(report)
@@ -148,7 +183,7 @@ def _sections(report: Report) -> list[str]:
         "<h2>Query by query</h2>",
         _scatter(evaluation),
         "<h2>Where they disagree most</h2>",
-        f"<p>Queries with the largest difference in {escape(evaluation.primary)} between rows.</p>",
+        f"<p>Queries on which rows lie farthest apart in {escape(evaluation.primary)}, each less its mean.</p>",
         report_tables.disagreement_table(evaluation, report.marks, _MOST_DISAGREED, evaluation.queries.texts),
     ]
     if any(report.marks.values()):
@@ -190,8 +225,7 @@ def _pictures(report: Report) -> dict[str, tuple[str, str]]:
         pictures["precision-recall"] = caption, plots.line_plot(curves, "recall", "precision")
     if report.spectra:
         spectra = [
-            Series(name, numbers.get(name, len(numbers)), [(rank, float(v)) for rank, v in enumerate(values, start=1)])
-            for name, values in report.spectra.items()
+            Series(name, numbers.get(name, len(numbers)), _spectrum(values)) for name, values in report.spectra.items()
         ]
         caption = "Spectra: variance along each principal axis. A steep fall is an anisotropic space."
         pictures["spectra"] = caption, plots.line_plot(spectra, "axis", "variance", log=True)
@@ -214,6 +248,12 @@ def _frontier_points(evaluation: Evaluation, cost: str) -> list[FrontierPoint]:
             low, high = row.intervals.get(evaluation.primary, (quality, quality))
             points.append(FrontierPoint(row.name, number, float(value), quality, low, high, bool(row.dominated_by)))
     return points
+
+
+def _spectrum(values: Sequence[float]) -> list[tuple[float, float]]:
+    """Return (axis from 1, variance); axes on which nothing varies are rounding, and would flatten the picture."""
+    least = 1e-9 * max(values, default=0.0)
+    return [(rank, float(value)) for rank, value in enumerate(values, start=1) if value > least]
 
 
 def _outline(histogram: Histogram) -> list[tuple[float, float]]:

@@ -54,7 +54,8 @@ def cost_table(evaluation: Evaluation) -> str:
             value = known.get(name)
             cell = "-" if value is None else form.format(value / _MIB if name == "peak_memory_bytes" else value)
             tails = [form.format(ms) for percentile in tail if (ms := known.get(percentile)) is not None]
-            small = f"<small>p95 {tails[0]}, p99 {tails[1]}</small>" if len(tails) == 2 else ""
+            cell = "-" if tail and value == 0 else cell
+            small = f"<small>p95 {tails[0]}, p99 {tails[1]}</small>" if len(tails) == 2 and cell != "-" else ""
             cells.append(f"<td>{cell}{small}</td>")
         cells.append(f"<td>{escape(', '.join(row.dominated_by)) or 'on the frontier'}</td>")
         rows.append(_tr(row, "".join(cells)))
@@ -86,19 +87,19 @@ def versus_table(evaluation: Evaluation) -> str:
 def disagreement_table(
     evaluation: Evaluation, marks: Mapping[str, Sequence[str]], most: int, known: Mapping[str, str]
 ) -> str:
-    """Return the queries with the largest difference between rows, each row's score, and the queries' marks."""
+    """Return the queries on which rows lie farthest apart, each row's score, and the queries' marks."""
     scores = {row.name: row.per_query for row in evaluation.rows.values()}
     measure = evaluation.primary
     rows = []
     for query, spread in disagreement(scores, measure)[:most]:
-        if spread <= 0:
+        if spread <= 1e-9:
             break
         text = known.get(query, "")
         labels = "".join(f'<span class="mark">{escape(mark)}</span>' for mark in marks.get(query, ()))
         cells = f'<td class="text"><span class="soft">{escape(query)}</span> {escape(text)} {labels}</td>'
         rows.append(f"<tr>{cells}{_heat(values[measure][query] for values in scores.values())}</tr>")
     if not rows:
-        return "<p>All rows score alike on every query.</p>"
+        return "<p>No row does better or worse on one query than on another.</p>"
     return _table(["query", *(escape(name) for name in scores)], rows)
 
 

@@ -39,9 +39,7 @@ def strict(value):
 
 def test_means_are_over_all_judged_queries():
     runs = {"a": {"q1": ranking("r"), "unjudged": ranking("r")}}
-    queries = judged_queries(
-        {"q1": {"r": 1}, "q2": {"r": 1}}, {"q1": "one", "q2": "two", "unjudged": "three"}
-    )
+    queries = judged_queries({"q1": {"r": 1}, "q2": {"r": 1}}, {"q1": "one", "q2": "two", "unjudged": "three"})
     evaluation = evaluate(runs, queries, measures="AP", statistics=QUICK)
     assert evaluation.rows["a"].measures == {"AP": 0.5, "Judged@10": 0.5}
     assert evaluation.rows["a"].unanswered == 1
@@ -105,12 +103,9 @@ def test_p_is_that_of_all_assignments_with_holms_correction_over_the_rows():
     rng = np.random.default_rng(2)
     qrels = {f"q{number}": {"r": 1} for number in range(11)}
     runs = {
-        name: {query: ranking(*(["x"] * rng.integers(0, 3)), "r") for query in qrels}
-        for name in ("base", "b", "c")
+        name: {query: ranking(*(["x"] * rng.integers(0, 3)), "r") for query in qrels} for name in ("base", "b", "c")
     }
-    evaluation = evaluate(
-        runs, judged_queries(qrels), measures="RR", statistics=Statistics(permutations=50_000)
-    )
+    evaluation = evaluate(runs, judged_queries(qrels), measures="RR", statistics=Statistics(permutations=50_000))
     scores = {name: np.array(list(row.per_query["RR"].values())) for name, row in evaluation.rows.items()}
     exact = exact_p(np.column_stack([scores[name] - scores["base"] for name in "bc"]))
     for name, p, corrected in zip("bc", exact, holm(exact), strict=True):

@@ -46,9 +46,7 @@ def test_unknown_costs_are_none_and_money_needs_a_price():
 
 
 def test_json_names_say_their_units():
-    values = retriever_cost(
-        [QueryCost(1, 2)], IndexCost(3, 100, 10, 50, 1_000, 7.0), price_per_hour=1
-    ).to_json()
+    values = retriever_cost([QueryCost(1, 2)], IndexCost(3, 100, 10, 50, 1_000, 7.0), price_per_hour=1).to_json()
     assert values["encode_ms_p50"] == 1
     assert values["search_ms_p99"] == 2
     assert values["index_seconds"] == 3

@@ -38,10 +38,7 @@ def as_run(scored):
 def trec_eval(qrels, scored):
     """Ask pytrec_eval itself; it crashes where a query has negative grades only, so one 0 goes beside."""
     answered = {query: documents for query, documents in scored.items() if documents}
-    safe = {
-        q: judged | ({"never retrieved": 0} if max(judged.values()) < 0 else {})
-        for q, judged in qrels.items()
-    }
+    safe = {q: judged | ({"never retrieved": 0} if max(judged.values()) < 0 else {}) for q, judged in qrels.items()}
     wanted = pytrec_eval.supported_measures - {"runid", "relstring"}
     return pytrec_eval.RelevanceEvaluator(safe, wanted).evaluate(answered)
 
@@ -60,9 +57,7 @@ def test_every_measure_of_trec_eval_is_trec_evals(qrels, scored):
             elif name not in {"num_q", "num_rel", "gm_map", "gm_bpref"}:
                 assert value == 0, (name, query)
         if set(theirs) == set(qrels):
-            expected = pytrec_eval.compute_aggregated_measure(
-                name, [values[name] for values in theirs.values()]
-            )
+            expected = pytrec_eval.compute_aggregated_measure(name, [values[name] for values in theirs.values()])
             assert aggregate(parse_measure(name).name, list(mine.values())) == pytest.approx(expected)
 
 
@@ -130,9 +125,7 @@ def test_empty_qrels_and_empty_run():
 
 def test_negative_grades_gain_nothing_and_a_query_without_relevant_documents_is_0():
     run = as_run({"q": {"bad": 3.0, "worse": 2.0, "good": 1.0}, "none": {"x": 1.0}})
-    scores = evaluate_run(
-        run, {"q": {"bad": -1, "worse": -2, "good": 1}, "none": {"x": 0}}, "nDCG@10,AP,ERR@5"
-    )
+    scores = evaluate_run(run, {"q": {"bad": -1, "worse": -2, "good": 1}, "none": {"x": 0}}, "nDCG@10,AP,ERR@5")
     assert scores["nDCG@10"]["q"] == pytest.approx(1 / math.log2(4))
     assert scores["AP"]["q"] == pytest.approx(1 / 3)
     assert {name: values["none"] for name, values in scores.items()} == {"nDCG@10": 0, "AP": 0, "ERR@5": 0}
