@@ -3,8 +3,10 @@
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
+
+from indexer.errors import DamagedIndexError
 
 FORMAT_VERSION = 1
 KIND = "twindex-index"
@@ -102,6 +104,23 @@ class RetrieverLayout:
     def encoder(self) -> Path:
         """What encoding queries needs."""
         return self.root / "encoder"
+
+
+def inside(folder: Path, name: object) -> Path:
+    """Return the path of a file that an index names, which must lie in its folder.
+
+    Raises
+    ------
+    DamagedIndexError
+        If the name leads out of the folder, or to something that is no plain file.
+    """
+    parts = PurePosixPath(name).parts if isinstance(name, str) else ()
+    path = folder.joinpath(*parts)
+    leaves = not parts or ".." in parts or any(len(PureWindowsPath(part).parts) != 1 for part in parts)
+    if leaves or PurePosixPath(str(name)).is_absolute() or (path.exists() and not path.is_file()):
+        message = f"{folder} names {str(name)[:80]!r}, which is no file in it; index again"
+        raise DamagedIndexError(message)
+    return path
 
 
 def write_json(path: Path, value: Any) -> None:

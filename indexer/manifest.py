@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from indexer.errors import DamagedIndexError, FormatVersionError
-from indexer.layout import FORMAT_VERSION, KIND, GenerationLayout, write_json
-from indexer.spec import Family, RetrieverSpec
+from indexer.layout import FORMAT_VERSION, KIND, GenerationLayout, inside, write_json
+from indexer.spec import Family, RetrieverSpec, check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,9 @@ class Manifest:
             records = tuple(
                 RetrieverRecord(**{**record, "family": Family(record["family"])}) for record in found.pop("retrievers")
             )
+            for record in records:
+                # Names serve as folders: one that the notation would refuse is nobody's honest index.
+                check_name(record.name)
             return cls(retrievers=records, **found)
         except (KeyError, TypeError, ValueError) as error:
             message = f"{path.name} is damaged ({error}); run: twindex check, then index again"
@@ -117,15 +120,47 @@ def load_json(path: Path) -> dict[str, Any]:
     return found
 
 
+#: A file up to this size is compared with its checksum whenever it is opened, a larger one by its size.
+_COMPARED = 8 << 20
+
+
+def verify_files(generation: GenerationLayout, checks: Mapping[str, Any], part: str) -> None:
+    """Compare the files of a part of a generation (a path, or a folder's) with what was written.
+
+    Raises
+    ------
+    DamagedIndexError
+        If one is missing, has another size, or (up to 8 MiB) another content.
+    """
+    files = checks.get("files")
+    if not isinstance(files, Mapping):
+        message = f"{generation.checks.name} is damaged: it lists no files; run: twindex check, then index again"
+        raise DamagedIndexError(message)
+    for name, written in files.items():
+        if name != part and not name.startswith(f"{part}/"):
+            continue
+        path = inside(generation.root, name)
+        size = path.stat().st_size if path.exists() else None
+        if size is None or size != written["bytes"]:
+            found = "is missing" if size is None else f"has {size:,} bytes, was written with {written['bytes']:,}"
+            message = f"{name} {found}; run: twindex check, then index again"
+            raise DamagedIndexError(message)
+        if size <= _COMPARED and file_digest(path) != written["sha256"]:
+            message = f"{name} is not as it was written; run: twindex check, then index again"
+            raise DamagedIndexError(message)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
 def file_digests(generation: GenerationLayout) -> dict[str, dict[str, int | str]]:
     """Return size and SHA-256 of every file of a generation but `checks.json`, by relative path."""
     digests: dict[str, dict[str, int | str]] = {}
     for path in sorted(generation.root.rglob("*")):
         if path.is_file() and path != generation.checks:
-            with path.open("rb") as handle:
-                digest = hashlib.file_digest(handle, "sha256").hexdigest()
-            digests[path.relative_to(generation.root).as_posix()] = {
-                "bytes": path.stat().st_size,
-                "sha256": digest,
-            }
+            name = path.relative_to(generation.root).as_posix()
+            digests[name] = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
     return digests

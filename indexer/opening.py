@@ -1,18 +1,20 @@
 """An opened index: its stores, encoders and whitenings, each read when it is first needed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from indexer import judgement_files
 from indexer.encoder import Encoder
 from indexer.encoders import open_encoder
-from indexer.errors import PortabilityError, SpecError
+from indexer.errors import DamagedIndexError, IndexerError, PortabilityError, SpecError
+from indexer.judgement_files import Judgements
 from indexer.layout import GenerationLayout, IndexLayout
-from indexer.manifest import Manifest, RetrieverRecord, load_json
+from indexer.manifest import Manifest, RetrieverRecord, load_json, verify_files
 from indexer.publication import current_generation
 from indexer.stores.documents import DocumentStore
 from indexer.stores.vector import VectorStore
@@ -21,6 +23,8 @@ from indexer.whitening import Whitening
 
 if TYPE_CHECKING:
     from indexer.stores.lexical import LexicalStore
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,22 @@ class OpenIndex:
     @cached_property
     def documents(self) -> DocumentStore:
         """The documents and passages."""
+        self._verify(self.generation.documents.name)
         return DocumentStore(self.generation.documents)
 
     @cached_property
     def checks(self) -> Mapping[str, Any]:
         """What the build found."""
         return load_json(self.generation.checks)
+
+    @cached_property
+    def judgements(self) -> Judgements:
+        """The queries and judgements of the collection."""
+        self._verify(self.generation.judgements.name)
+        return judgement_files.load(self.generation.judgements)
+
+    def _verify(self, part: str) -> None:
+        verify_files(self.generation, self.checks, part)
 
     @cached_property
     def cost(self) -> Mapping[str, Any]:
@@ -86,7 +100,15 @@ class OpenIndex:
 
         spec = self.record(name).spec
         parameters = {key: float(spec.get(key)) for key in ("k1", "b") if spec.get(key)}
-        return LexicalStore.open(self.generation.lexical, **parameters)
+        self._verify(self.generation.lexical.name)
+        store = LexicalStore.open(self.generation.lexical, **parameters)
+        if store.size != self.manifest.documents or store.largest >= self.manifest.documents:
+            message = (
+                f"the lexical index holds {store.size} documents, the manifest says {self.manifest.documents};"
+                " run: twindex check, then index again"
+            )
+            raise DamagedIndexError(message)
+        return store
 
     def vectors(self, name: str) -> VectorParts:
         """Open the vector side of one retriever; encoders that several of them share are opened once.
@@ -102,6 +124,8 @@ class OpenIndex:
 
     def _open_vectors(self, record: RetrieverRecord) -> VectorParts:
         layout = self.generation.retriever(record.name)
+        for path in (layout.vectors, layout.whitening, layout.unknown):
+            self._verify(path.relative_to(self.generation.root).as_posix())
         encoder = self._encoders.get(record.encoder)
         if encoder is None:
             encoder = open_encoder(layout.encoder)
@@ -146,6 +170,26 @@ def open_index(path: Path | str) -> OpenIndex:
     root = Path(path)
     generation = current_generation(IndexLayout(root))
     return OpenIndex(root, generation, Manifest.load(generation.manifest))
+
+
+def reading_live(path: Path | str, read: Callable[[], _T], *, tries: int = 10) -> _T:
+    """Do what reads an index; do it again where the generation it read was replaced and removed under its hands.
+
+    Raises
+    ------
+    IndexerError
+        What reading raised, where nobody has published in the meantime.
+    """
+    layout = IndexLayout(Path(path))
+    for _ in range(tries):
+        before = layout.current.read_bytes() if layout.current.is_file() else b""
+        try:
+            return read()
+        except (IndexerError, OSError):
+            after = layout.current.read_bytes() if layout.current.is_file() else b""
+            if after == before:
+                raise
+    return read()
 
 
 def sample_rows(size: int, most: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -7,7 +7,6 @@ new texts come in, less than the step from one document frequency to the next bu
 says so, and `refit` makes the statistics anew from vectors that exist already.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from corpora.document import Document, Passage
 from corpora.passages import Window
 from indexer.errors import IndexerError
 from indexer.layout import GenerationLayout, IndexLayout
-from indexer.manifest import Manifest, RetrieverRecord, load_json
+from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_json
 from indexer.publication import current_generation
 from indexer.spec import RetrieverSpec
 from indexer.stores.documents import DocumentStore
@@ -63,7 +62,7 @@ class Prior:
         present = {path.relative_to(self.generation.root).as_posix() for path in self._files(part)}
         if not chosen or present != set(chosen):
             return False
-        return all(_digest(self.generation.root / name) == files[name].get("sha256") for name in chosen)
+        return all(file_digest(self.generation.root / name) == files[name].get("sha256") for name in chosen)
 
     def _files(self, part: str) -> list[Path]:
         root = self.generation.root / part
@@ -111,11 +110,3 @@ class Prior:
 def _encoding(spec: RetrieverSpec) -> tuple[str, tuple[tuple[str, str], ...]]:
     options = {key: value for key, value in spec.options.items() if key not in _AFTER_ENCODING}
     return spec.family, tuple(sorted(options.items()))
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError:
-        return ""

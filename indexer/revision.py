@@ -8,7 +8,6 @@ from corpora.collection import Collection
 from corpora.document import Document
 from corpora.passages import Window
 from corpora.read_log import ReadLog
-from indexer import judgement_files
 from indexer.build import BuildSettings
 from indexer.errors import IndexerError
 from indexer.opening import OpenIndex, open_index
@@ -47,7 +46,7 @@ def revise(root: Path, *, add: Sequence[Collection] = (), delete: Sequence[str] 
     """
     index = open_index(root)
     leave_out = _resolve(index, delete)
-    judgements = judgement_files.load(index.generation.judgements)
+    judgements = index.judgements
     manifest = index.manifest
 
     def read(log: ReadLog) -> Iterator[Document]:

@@ -69,6 +69,7 @@ PRESETS: Mapping[str, tuple[Family, Mapping[str, str]]] = MappingProxyType(
 DEFAULT_RETRIEVERS = "bm25,static,fitted,contextual,whitened,hybrid"
 DEFAULT_MEMBERS = ("bm25", "contextual")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_TAKEN = frozenset({"lexical", "judgements", "manifest.json", "checks.json", "cost.json", "documents.sqlite"})
 _ALL_OPTIONS = frozenset().union(*OPTIONS.values())
 
 
@@ -120,10 +121,24 @@ def parse_retriever(notation: str) -> RetrieverSpec:
     family, preset = PRESETS[encoder]
     options = {**preset, **_parse_options(tail, family, notation)}
     name = given_name.strip() if equals else encoder
-    if not _NAME.fullmatch(name):
-        message = f"a retriever's name is letters, digits and ._+-, at most 64; found {name!r} in {notation!r}"
-        raise SpecError(message)
+    check_name(name)
     return RetrieverSpec(name, family, options)
+
+
+def check_name(name: str) -> None:
+    """Refuse a retriever's name that cannot name its folder.
+
+    Raises
+    ------
+    SpecError
+        If it has other characters, is too long, or is taken by something else in the index.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name.casefold() in _TAKEN:
+        message = (
+            f"a retriever's name is letters, digits and ._+-, at most 64, and none of {', '.join(sorted(_TAKEN))};"
+            f" found {name!r}"
+        )
+        raise SpecError(message)
 
 
 def _parse_options(text: str, family: Family, notation: str) -> dict[str, str]:

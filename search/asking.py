@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from indexer import judgement_files
 from indexer.stores.documents import Selection
 from search.errors import QueryError
 from search.evaluation.measures import evaluate_run
@@ -67,7 +66,7 @@ def ask(searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selec
     QueryError
         If no query of the index has that id.
     """
-    judgements = judgement_files.load(searcher.index.generation.judgements)
+    judgements = searcher.index.judgements
     query = judgements.find(text)
     if query_id:
         query = judgements.queries.get(query_id)

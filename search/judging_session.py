@@ -8,7 +8,6 @@ from corpora.judgements import Query
 from corpora.options import DEFAULT_OPTIONS
 from corpora.read_log import ReadLog
 from corpora.readers.beir import read_queries
-from indexer import judgement_files
 from search.errors import QueryError
 from search.evaluation.judging import KEYS, Judging, pool
 from search.retrieval.searcher import Searcher
@@ -55,7 +54,7 @@ def open_judging(
 
 
 def _own(searcher: Searcher) -> Iterator[tuple[str, Query]]:
-    yield from judgement_files.load(searcher.index.generation.judgements).queries.items()
+    yield from searcher.index.judgements.queries.items()
 
 
 def _read(path: Path) -> dict[str, Query]:

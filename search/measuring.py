@@ -9,7 +9,6 @@ from corpora.options import DEFAULT_OPTIONS
 from corpora.progress import Progress
 from corpora.read_log import ReadLog
 from corpora.readers.qrels import read_qrels
-from indexer import judgement_files
 from indexer.judgement_files import Judgements
 from indexer.spec import Family
 from search.errors import NoJudgementsError
@@ -136,7 +135,7 @@ def measure_runs(
 def _judgements(searcher: Searcher, collection: Collection | None) -> Judgements:
     if collection is not None:
         return Judgements(collection.queries, collection.qrels)
-    found = judgement_files.load(searcher.index.generation.judgements)
+    found = searcher.index.judgements
     if not found.qrels:
         message = "this index has no judgements; name a collection that has them (--collection), or judge some yourself"
         raise NoJudgementsError(message)

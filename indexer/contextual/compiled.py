@@ -23,6 +23,7 @@ from indexer.contextual.telemetry import forbid_telemetry
 from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer
 from indexer.encoder import Role
 from indexer.errors import DamagedIndexError, FormatVersionError, PortabilityError
+from indexer.layout import inside
 from indexer.vectors import Vectors, normalize
 
 KIND = "compiled"
@@ -234,7 +235,7 @@ def load(folder: Path) -> CompiledEncoder:
     """
     record, description = _describe(folder / DESCRIPTION)
     for name, expected in description.files.items():
-        _verify(folder / name, expected)
+        _verify(inside(folder, name), expected)
     if record.get("fingerprint") != description.fingerprint:
         message = f"{folder / DESCRIPTION} describes another space than its fingerprint says; index again"
         raise PortabilityError(message)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from indexer.errors import DamagedIndexError
+from indexer.layout import inside
 
 _WHOLE = 2 << 20
 _BLOCK = 32 << 10
@@ -38,7 +39,7 @@ def check(folder: Path, expected: Seal, *, complete: bool = False) -> None:
         If one is missing, or has another size or content.
     """
     for name, mark in expected.items():
-        path = folder / name
+        path = inside(folder, name)
         size, sampled, whole = mark.split(":")
         try:
             if path.stat().st_size != int(size):

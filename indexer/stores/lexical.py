@@ -12,7 +12,8 @@ import re
 import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import whoosh.codec.whoosh3
+import whoosh.columns
 import whoosh.filedb.fileindex
 import whoosh.filedb.structfile
 import whoosh.index
@@ -54,7 +56,7 @@ B = 0.75
 _loads, _load = restricted_loaders(_ALLOWED)
 
 # Whoosh offers no hook, so its modules are handed our reading functions in place of pickle's.
-whoosh.codec.whoosh3.loads = _loads
+whoosh.codec.whoosh3.loads = whoosh.columns.loads = _loads
 whoosh.filedb.structfile.load = _load
 for _module in (whoosh.index, whoosh.filedb.fileindex):
     _module.pickle = SimpleNamespace(loads=_loads, load=_load, dumps=pickle.dumps, PicklingError=pickle.PicklingError)
@@ -243,6 +245,16 @@ class _LiveSearcher(Searcher):  # type: ignore[misc]
         return float((self.field_length(fieldname) - removed.length) / (live or 1))
 
 
+@contextmanager
+def _reading(name: str = "lexical") -> Iterator[None]:
+    """Report damage as such: Whoosh does so by whatever its parsing happens to raise."""
+    try:
+        yield
+    except Exception as error:
+        message = f"the lexical index {name}/ is damaged ({type(error).__name__}: {error}); run: twindex check"
+        raise DamagedIndexError(message) from error
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalStore:
     """A finished Whoosh index of `size` documents; `numbers` gives the number of each of Whoosh's documents."""
@@ -260,18 +272,17 @@ class LexicalStore:
         DamagedIndexError
             If Whoosh cannot read it, or it asks for a class that a Whoosh index does not need.
         """
-        try:
+        with _reading(folder.name):
             index = whoosh.index.open_dir(str(folder), readonly=True, schema=_schema())
             removed = _removed(folder)
             weighting = _LiveBM25F(removed, B=b, K1=k1)
             searcher = _LiveSearcher(index.reader(), fromindex=index, weighting=weighting)
             return cls(searcher, int(searcher.doc_count_all()) - removed.documents, held_numbers(folder))
-        except Exception as error:
-            # Whoosh reports damage by whatever its parsing happens to raise.
-            message = (
-                f"the lexical index {folder.name}/ is damaged ({type(error).__name__}: {error}); run: twindex check"
-            )
-            raise DamagedIndexError(message) from error
+
+    @property
+    def largest(self) -> int:
+        """The largest document number; -1 where there is no document."""
+        return self.size - 1 if self.numbers is None else int(self.numbers.max(initial=-1))
 
     def search(self, text: str, k: int, *, allowed: NDArray[np.int64] | None = None) -> list[ScoredNumber]:
         """Return at least the k best documents, and all that tie with the k-th, by descending score.
@@ -291,11 +302,8 @@ class LexicalStore:
             chosen = set(here.tolist())
         limit = k + 16
         while True:
-            try:
+            with _reading():
                 found = self.searcher.search(query, limit=limit, filter=chosen).top_n
-            except Exception as error:
-                message = f"the lexical index is damaged ({type(error).__name__}: {error}); run: twindex check"
-                raise DamagedIndexError(message) from error
             # Scores are compared as 32-bit floats, as trec_eval does: what differs beyond them is a tie.
             scored = [ScoredNumber(self._number(place), float(np.float32(score))) for score, place in found]
             if len(found) < limit or scored[-1].score < scored[k - 1].score:
@@ -307,6 +315,10 @@ class LexicalStore:
 
     def explain(self, text: str, document: int) -> list[TermScore]:
         """Return what each term of a query adds to a document's score; the parts sum to the score."""
+        with _reading():
+            return self._explain(text, document)
+
+    def _explain(self, text: str, document: int) -> list[TermScore]:
         reader = self.searcher.reader()
         if self.numbers is not None:
             document = int(np.flatnonzero(self.numbers == document)[0])
@@ -329,4 +341,5 @@ class LexicalStore:
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """Return in how many documents each analysed term occurs."""
         gone = self.searcher.weighting.removed.frequencies
-        return [int(self.searcher.reader().doc_frequency(_FIELD, term)) - gone.get(term, 0) for term in terms]
+        with _reading():
+            return [int(self.searcher.reader().doc_frequency(_FIELD, term)) - gone.get(term, 0) for term in terms]

@@ -9,7 +9,7 @@ from corpora.judgements import Query
 from corpora.progress import Progress, Silent
 from indexer.encoder import Coverage, WordEncoder
 from indexer.manifest import RetrieverRecord
-from indexer.opening import OpenIndex, open_index
+from indexer.opening import OpenIndex, open_index, reading_live
 from indexer.spec import Family
 from indexer.stores.documents import Selection
 from search.errors import FilterError, QueryError
@@ -82,6 +82,10 @@ class Searcher:
         IndexerError
             If the folder is no index, is damaged, or holds no retriever of a given name.
         """
+        return reading_live(path, lambda: cls._open(path, retrievers))
+
+    @classmethod
+    def _open(cls, path: Path | str, retrievers: Sequence[str] | None) -> "Searcher":
         started = time.perf_counter()
         index = open_index(path)
         names = list(retrievers or [record.name for record in index.manifest.retrievers])
@@ -93,7 +97,11 @@ class Searcher:
             if isinstance(retriever, DenseRetriever):
                 # The first encoding loads what the encoder needs: that is opening, not the cost of a query.
                 shared.encode(retriever.parts, _UNASKED)
-        return cls(index, {name: made[name] for name in names}, (time.perf_counter() - started) * 1000)
+        searcher = cls(index, {name: made[name] for name in names})
+        # All that queries need is opened by now: a searcher answers on when its generation is replaced and removed.
+        _ = index.documents, index.judgements, [searcher.bytes_per_text(name) for name in names]
+        searcher.opening_ms = (time.perf_counter() - started) * 1000
+        return searcher
 
     @property
     def names(self) -> list[str]:
