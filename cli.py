@@ -635,6 +635,27 @@ def ladder(
 
 
 @app.command()
+def check(index_path: IndexPath, as_json: AsJson = False) -> None:
+    """Read all of an index and say whether it is whole; exit 1 and say what to do where it is not."""
+    from indexer.checking import check_index
+
+    report = check_index(index_path)
+    if as_json:
+        _print_json(report.to_json())
+    else:
+        console = _out()
+        for fault in report.faults:
+            console.print(f"{fault.where}: {fault.found}; {fault.remedy}", markup=False, soft_wrap=True)
+        counts = ", ".join(f"{name} {count:,}" for name, count in report.facts.items())
+        state = "is whole" if report.is_whole else f"has {len(report.faults)} faults"
+        console.print(f"{index_path} {report.generation} {state} ({counts})", markup=False, soft_wrap=True)
+        for note in report.notes:
+            _err().print(note, style="yellow", markup=False, soft_wrap=True)
+    if not report.is_whole:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the index.")] = Path("demo-index"),
 ) -> None:

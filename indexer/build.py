@@ -20,7 +20,7 @@ from indexer.errors import IndexBusyError
 from indexer.filling import factory_of, fill
 from indexer.layout import GenerationLayout, IndexLayout, write_json
 from indexer.lexical_build import LexicalBuild
-from indexer.manifest import Manifest, RetrieverRecord, file_digests
+from indexer.manifest import Manifest, RetrieverRecord, file_digests, save_checks
 from indexer.preparation import note_drift, prepare
 from indexer.prior import Prior
 from indexer.publication import new_generation, writing
@@ -218,4 +218,4 @@ def _write_down(
     write_json(generation.cost, {name: asdict(cost) for name, cost in meter.costs.items()})
     manifest.save(generation.manifest)
     found = {"over_budget": staged.over_budget, "cut": staged.cut, "retrievers": dict(checks)}
-    write_json(generation.checks, {**found, "files": file_digests(generation)})
+    save_checks(generation.checks, {**found, "files": file_digests(generation)})

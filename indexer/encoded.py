@@ -62,6 +62,15 @@ class EncodedTexts:
         self._high, self._low = np.ascontiguousarray(halves[order].T)
         self._is_sorted = True
 
+    @staticmethod
+    def is_readable(path: Path) -> bool:
+        """Return whether a block is as it was written: a zip file's checksums cover every byte of the arrays."""
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
+                return len(held["digests"]) == len(held["vectors"])
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+            return False
+
     def _read(self, path: Path) -> tuple[NDArray[np.void], Vectors] | None:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as held:

@@ -120,6 +120,30 @@ def load_json(path: Path) -> dict[str, Any]:
     return found
 
 
+def save_checks(path: Path, found: Mapping[str, Any]) -> None:
+    """Write what a build found, with a digest of it: nothing else vouches for this file."""
+    write_json(path, {**found, "digest": _checks_digest(found)})
+
+
+def load_checks(path: Path) -> dict[str, Any]:
+    """Read what a build found.
+
+    Raises
+    ------
+    DamagedIndexError
+        If the file is missing or is not as it was written.
+    """
+    found = load_json(path)
+    if found.pop("digest", None) != _checks_digest(found):
+        message = f"{path.name} is damaged; run: twindex check, then index again"
+        raise DamagedIndexError(message)
+    return found
+
+
+def _checks_digest(found: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
 #: A file up to this size is compared with its checksum whenever it is opened, a larger one by its size.
 _COMPARED = 8 << 20
 

@@ -14,7 +14,7 @@ from indexer.encoders import open_encoder
 from indexer.errors import DamagedIndexError, IndexerError, PortabilityError, SpecError
 from indexer.judgement_files import Judgements
 from indexer.layout import GenerationLayout, IndexLayout
-from indexer.manifest import Manifest, RetrieverRecord, load_json, verify_files
+from indexer.manifest import Manifest, RetrieverRecord, load_checks, load_json, verify_files
 from indexer.publication import current_generation
 from indexer.stores.documents import DocumentStore
 from indexer.stores.vector import VectorStore
@@ -63,7 +63,7 @@ class OpenIndex:
     @cached_property
     def checks(self) -> Mapping[str, Any]:
         """What the build found."""
-        return load_json(self.generation.checks)
+        return load_checks(self.generation.checks)
 
     @cached_property
     def judgements(self) -> Judgements:

@@ -16,7 +16,7 @@ from corpora.document import Document, Passage
 from corpora.passages import Window
 from indexer.errors import IndexerError
 from indexer.layout import GenerationLayout, IndexLayout
-from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_json
+from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_checks
 from indexer.publication import current_generation
 from indexer.spec import RetrieverSpec
 from indexer.stores.documents import DocumentStore
@@ -44,7 +44,7 @@ class Prior:
         """Return the live generation of an index, None where there is none that can be read."""
         try:
             generation = current_generation(layout)
-            return cls(generation, Manifest.load(generation.manifest), load_json(generation.checks))
+            return cls(generation, Manifest.load(generation.manifest), load_checks(generation.checks))
         except IndexerError:
             return None
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,15 +49,15 @@ def tiny_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def build(tmp_path: Path, tiny_vectors: Path) -> Callable[..., Path]:
-    """Build an index of a few documents with bm25, static vectors of the tiny table, and their fusion."""
+@pytest.fixture(scope="session")
+def make_index(tiny_vectors: Path) -> Callable[..., Any]:
+    """Build an index of a few documents in a folder: bm25, static vectors of the tiny table, and their fusion."""
 
     def make(
         documents: Sequence[Document | str],
         *,
+        root: Path,
         retrievers: str = "",
-        name: str = "index",
         queries: Mapping[str, str] | None = None,
         qrels: Mapping[str, Mapping[str, int]] | None = None,
         exclude_same_id: bool = False,
@@ -77,7 +78,6 @@ def build(tmp_path: Path, tiny_vectors: Path) -> Callable[..., Path]:
         )
         static = f"static:vectors={tiny_vectors}"
         specs = parse_retrievers(retrievers or f"bm25,{static},hybrid:members=bm25+static")
-        root = tmp_path / name
         done = build_index(collection, root, BuildSettings(tuple(specs), refit=refit), progress=Silent())
         return done if summary else root
 
@@ -147,3 +147,13 @@ def tiny_transformers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, 
         _tiny_tokenizer(folder)
         folders[name] = folder
     return folders
+
+
+@pytest.fixture
+def build(tmp_path: Path, make_index: Callable[..., Any]) -> Callable[..., Any]:
+    """Build an index of a few documents in the test's own folder; over the one it built before, unless named."""
+
+    def make(documents: Sequence[Document | str], *, name: str = "index", root: Path | None = None, **more: Any) -> Any:
+        return make_index(documents, root=root or tmp_path / name, **more)
+
+    return make

@@ -192,6 +192,26 @@ class DocumentStore:
             digests[start : start + _CHUNK] = np.frombuffer(joined, dtype="V16")
         return digests
 
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the database: its own structure, and how its tables fit together."""
+        for (line,) in self._query("PRAGMA quick_check(5)"):
+            if line != "ok":
+                yield f"SQLite finds: {line}"
+        counted = {
+            "documents without a passage": "SELECT count(*) FROM documents WHERE number NOT IN"
+            " (SELECT document FROM passages)",
+            "passages without a document": "SELECT count(*) FROM passages WHERE document NOT IN"
+            " (SELECT number FROM documents)",
+            "passages without a text": "SELECT count(*) FROM passages WHERE row NOT IN (SELECT row FROM texts)",
+        }
+        for what, sql in counted.items():
+            (count,) = next(self._query(sql))
+            if count:
+                yield f"{count} {what}"
+        (rows,) = next(self._query("SELECT coalesce(max(row) + 1, 0) FROM texts"))
+        if rows != self.texts:
+            yield f"rows up to {rows} for {self.texts} texts"
+
     def carried_from(self, earlier: Path) -> NDArray[np.int64]:
         """Return the number here of each document of an earlier database, -1 where it is gone or has another text.
 

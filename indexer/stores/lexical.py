@@ -127,8 +127,13 @@ def build(texts: Iterable[str], folder: Path, *, memory_megabytes: int = 256) ->
         writer.add_document(**{_FIELD: analyse(text)})
         count += 1
     writer.commit(optimize=True)
-    index.close()
+    _close(index, folder)
     return count
+
+
+def _close(index: Any, folder: Path) -> None:
+    index.close()
+    (folder / "MAIN_WRITELOCK").unlink(missing_ok=True)  # nobody writes to it again
 
 
 # Updates. Whoosh's files never change once written, so an updated index shares them with the one before and adds a
@@ -215,7 +220,7 @@ def update(
         writer.add_document(**{_FIELD: analyse(text)})
         new.append(number)
     writer.commit(merge=False)
-    index.close()
+    _close(index, folder)
     np.save(folder / _NUMBERS, np.concatenate([numbers, np.array(new, np.int64)]), allow_pickle=False)
     gone = int((numbers < 0).sum())
     state = Removed(gone, length, dict(frequencies), before.base or len(numbers), before.segments + 1)

@@ -130,6 +130,19 @@ class VectorStore:
             message = f"FAISS cannot train {factory!r} on {len(training)} vectors: {_reason(error)}"
             raise TooFewVectorsError(message) from error
 
+    @property
+    def gives_back(self) -> bool:
+        """Whether `reconstruct` can return what is stored."""
+        return not self._cannot_give_back()
+
+    @property
+    def keeps_lengths(self) -> bool:
+        """Whether stored vectors have the length they came with: plain floats, of 32 or 16 bits."""
+        kind = faiss.downcast_index(self.index)
+        if isinstance(kind, faiss.IndexIVFScalarQuantizer | faiss.IndexScalarQuantizer):
+            return bool(kind.sq.qtype == faiss.ScalarQuantizer.QT_fp16)
+        return isinstance(kind, faiss.IndexFlat | faiss.IndexIVFFlat)
+
     # Search effort: how many of its lists (IVF) or candidates (HNSW) an approximate kind looks at
 
     @property
