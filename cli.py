@@ -250,7 +250,7 @@ def evaluate(
     split: Splits = "test",
     measures: Annotated[str, typer.Option(help="ir-measures names, comma-separated.")] = "nDCG@10,RR,AP,R@100",
     retrievers: Retrievers = None,
-    baseline: Annotated[str, typer.Option(help="Test the others against this row; default: bm25.")] = "",
+    baseline: Annotated[str, typer.Option(help="Test the others against this row; default: bm25, else the first.")] = "",
     qrels: Annotated[Path | None, typer.Option(help="Judgements (TREC or BEIR form) to score run files by.")] = None,
     runs: Annotated[Path | None, typer.Option(help="Write TREC runs and per-query scores here.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
@@ -269,6 +269,11 @@ def evaluate(
     from search.presentation.terminal import progress_on, table_view
     from search.retrieval.searcher import Searcher
 
+    if expect:
+        from search.evaluation.expectations import parse_expectation
+
+        # Read before anything runs: a typing error should not cost an evaluation.
+        measures = ",".join([measures, *(parse_expectation(one).measure for one in expect)])
     if qrels is not None:
         evaluation = measure_runs(targets, qrels, measures=measures, baseline=baseline)
     elif len(targets) != 1:
