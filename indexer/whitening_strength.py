@@ -22,8 +22,8 @@ from indexer.errors import ModelError
 from indexer.vector_statistics import Float64, VectorStatistics
 from indexer.vectors import Vectors, normalize
 
-#: Shrinkage and share of the mean for a space without symptoms.
-_MILD_SHRINKAGE = 0.9
+#: How much of the spectrum is evened out, and which share of the mean goes, in a space without symptoms.
+_MILD = 0.1
 _SHARE = 0.5
 
 #: Where each symptom begins and where it is full.
@@ -125,14 +125,14 @@ class GeneralSpace:
 
     @property
     def strength(self) -> float:
-        """How strongly the space wants whitening, 0 to 1: anisotropic, by length or by one direction."""
-        cause = max(_ramp(self.length_shift, _LENGTH_SHIFT), _ramp(self.first_share, _FIRST_SHARE))
-        return _ramp(self.anisotropy, _ANISOTROPY) * cause
+        """How much of the spectrum to even out, 0 to 1.
 
-    @property
-    def shrinkage_without(self) -> float:
-        """Shrinkage e that the space would get at strength 0: 0.9, and 1 where anisotropy is a mere offset."""
-        return _MILD_SHRINKAGE + (1.0 - _MILD_SHRINKAGE) * _ramp(self.anisotropy, _ANISOTROPY)
+        0.1 for an isotropic space; for an anisotropic one all where length or one direction is the cause,
+        and nothing where neither is.
+        """
+        anisotropic = _ramp(self.anisotropy, _ANISOTROPY)
+        cause = max(_ramp(self.length_shift, _LENGTH_SHIFT), _ramp(self.first_share, _FIRST_SHARE))
+        return anisotropic * cause + (1.0 - anisotropic) * _MILD
 
     @property
     def share(self) -> float:
@@ -156,24 +156,26 @@ class Strength(NamedTuple):
 def choose(found: VectorStatistics, general: GeneralSpace | VectorStatistics | None) -> Strength:
     """Return e and a for the n vectors in d dimensions that `found` was gathered from.
 
-    =============================================  ===============  ======
-    space                                          e                a
-    =============================================  ===============  ======
-    isotropic (sentence-tuned output)              0.9              1/2
-    anisotropic: a mere offset                     1                1
-    anisotropic: one large direction               min(1, d / n)    1
-    anisotropic: length makes a large direction    min(1, d / n)    1/2
-    =============================================  ===============  ======
+    e = 1 - s r, with s the strength that the space wants, and r = 1 - min(1, d / n) how far n vectors can
+    tell d directions apart: fewer vectors than dimensions are moved, and not evened out.
 
-    and linear between. d / n: as much whitening as n vectors can tell of d directions. Without a
-    `GeneralSpace` the mean cosine must do, of general texts, or of the collection with its topic in it.
+    =============================================  =====  ======
+    space                                          s      a
+    =============================================  =====  ======
+    isotropic (sentence-tuned output)              0.1    1/2
+    anisotropic: a mere offset                     0      1
+    anisotropic: one large direction               1      1
+    anisotropic: length makes a large direction    1      1/2
+    =============================================  =====  ======
+
+    and linear between. Without a `GeneralSpace` the mean cosine must do, of general texts, or of the
+    collection with its topic in it.
     """
-    noise = min(1.0, found.dimension / max(found.count, 1))
+    resolved = 1.0 - min(1.0, found.dimension / max(found.count, 1))
     if isinstance(general, GeneralSpace):
-        strength = general.strength
-        return Strength(strength * noise + (1.0 - strength) * general.shrinkage_without, general.share)
-    strength = _ramp((general or found).mean_cosine, _OWN_ANISOTROPY)
-    return Strength(strength * noise + (1.0 - strength) * _MILD_SHRINKAGE, _SHARE)
+        return Strength(1.0 - general.strength * resolved, general.share)
+    anisotropic = _ramp((general or found).mean_cosine, _OWN_ANISOTROPY)
+    return Strength(1.0 - (anisotropic + (1.0 - anisotropic) * _MILD) * resolved, _SHARE)
 
 
 def _ramp(value: float, between: tuple[float, float]) -> float:

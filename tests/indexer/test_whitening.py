@@ -204,13 +204,14 @@ def space(**changes):
 @pytest.mark.parametrize(
     ("found", "shrinkage", "share"),
     [
-        (space(), 0.9, 0.5),
+        # 2,000 vectors tell 160 dimensions apart by r = 0.92; e = 1 - s r.
+        (space(), 1 - 0.1 * 0.92, 0.5),
         (space(anisotropy=0.7), 1.0, 1.0),
         (space(anisotropy=0.7, first_share=0.2), 0.08, 1.0),
         (space(anisotropy=0.7, length_shift=0.9), 0.08, 0.5),
-        (space(length_shift=0.9, first_share=0.2), 0.9, 0.5),
-        # Half an anisotropy (0.3 lies half way from 0.2 to 0.4), fully caused: half way from 0.95 to 0.08.
-        (space(anisotropy=0.3, length_shift=0.9), 0.515, 0.5),
+        (space(length_shift=0.9, first_share=0.2), 1 - 0.1 * 0.92, 0.5),
+        # 0.3 lies half way from 0.2 to 0.4: s is half of 1 and half of 0.1.
+        (space(anisotropy=0.3, length_shift=0.9), 1 - 0.55 * 0.92, 0.5),
     ],
 )
 def test_auto_follows_what_general_text_shows(texts, found, shrinkage, share):
@@ -223,7 +224,7 @@ def test_auto_follows_what_general_text_shows(texts, found, shrinkage, share):
 
 def test_without_general_text_the_collections_own_cosine_decides(texts, rng):
     scattered = normalize(rng.normal(size=(2000, 160)))
-    assert Whitening.fit(scattered, spec("auto")).shrinkage == pytest.approx(0.9)
+    assert Whitening.fit(scattered, spec("auto")).shrinkage == pytest.approx(1 - 0.1 * 0.92)
     narrow = normalize(texts + 0.1)
     assert VectorStatistics.of(narrow).mean_cosine > 0.5
     assert Whitening.fit(narrow, spec("auto")).shrinkage == pytest.approx(160 / 2000)
