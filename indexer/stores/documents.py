@@ -8,7 +8,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -69,7 +69,8 @@ class DocumentWriter:
     def __init__(self, path: Path) -> None:
         """Create the database at a path that must not exist."""
         self._path = path
-        self._connection = sqlite3.connect(path)
+        with _writing(path):
+            self._connection = sqlite3.connect(path)
         # The file is staged aside and thrown away after a crash: durability comes from the fsync on publishing.
         self._connection.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;" + _SCHEMA
@@ -100,9 +101,10 @@ class DocumentWriter:
                     own = None if window.text == whole[window.start : window.end] else window.text
                     texts.append((row, digest, own, number, window.start, window.end))
                 passages.append((number, window.number, window.start, window.end, row))
-        self._connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", records)
-        self._connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", texts)
-        self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", passages)
+        with _writing(self._path):
+            self._connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", records)
+            self._connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", texts)
+            self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", passages)
         self._texts += len(texts)
         self._passages += len(passages)
 
@@ -114,7 +116,7 @@ class DocumentWriter:
         DuplicateIdError
             If an id occurs twice.
         """
-        with closing(self._connection) as connection:
+        with _writing(self._path), closing(self._connection) as connection:
             connection.execute("INSERT INTO counts VALUES (?, ?, ?)", (self._documents, self._passages, self._texts))
             connection.execute("CREATE INDEX passages_by_row ON passages (row)")
             try:
@@ -130,6 +132,16 @@ class DocumentWriter:
     def abandon(self) -> None:
         """Close the database without finishing it."""
         self._connection.close()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Report what keeps SQLite from writing (a full disk mostly) as the operating system's error that it is."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        message = f"{path} cannot be written ({error})"
+        raise OSError(message) from error
 
 
 class DocumentStore:
