@@ -102,7 +102,7 @@ def build_index(
     layout = IndexLayout(root)
     log = log or ReadLog()
     meter = CostMeter()
-    with writing(layout) as stale, new_generation(layout) as generation:
+    with writing(layout) as stale:
         prior = Prior.find(layout)
         if settings.base and (prior is None or prior.generation.root.name != settings.base):
             message = f"{root} was indexed again by somebody else in the meantime; run the command again"
@@ -110,35 +110,51 @@ def build_index(
         workshop = Workshop(layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle)
         if stale:
             workshop.note(stale)
-        window = _window(settings, workshop)
-        with meter.measure("reading"):
-            staged = stage(
-                collection,
-                generation.documents,
-                window,
-                workshop.piece_offsets,
-                limit=settings.limit,
-                known=workshop.known_cuts(prior, window),
-                log=log,
-                progress=progress,
-            )
-        documents = DocumentStore(generation.documents)
-        workshop.begin(documents, collection, prior, refit=settings.refit)
-        lexical = LexicalBuild.start(generation, prior) if _has(settings, Family.BM25) else None
-        try:
-            records, checks = _build_vectors(settings, generation, workshop, meter)
-            if lexical is not None:
-                meter.add("bm25", lexical.finish(progress, documents.documents))
-        finally:
-            if lexical is not None:
-                lexical.stop()
-        judgement_files.save(collection, generation.judgements)
-        manifest = _manifest(collection, staged, window, documents, records)
-        documents.close()
-        _write_down(generation, manifest, meter, staged, checks)
+        with new_generation(layout) as generation:
+            manifest, staged = _fill(generation, collection, settings, workshop, prior, meter, log)
+        workshop.clear_up()
     return BuildSummary(
         manifest, log.summary(), dict(meter.costs), staged.over_budget, staged.cut, tuple(workshop.notes)
     )
+
+
+def _fill(
+    generation: GenerationLayout,
+    collection: Collection,
+    settings: BuildSettings,
+    workshop: Workshop,
+    prior: Prior | None,
+    meter: CostMeter,
+    log: ReadLog,
+) -> tuple[Manifest, Staged]:
+    """Write everything that a generation holds."""
+    window = _window(settings, workshop)
+    with meter.measure("reading"):
+        staged = stage(
+            collection,
+            generation.documents,
+            window,
+            workshop.piece_offsets,
+            limit=settings.limit,
+            known=workshop.known_cuts(prior, window),
+            log=log,
+            progress=workshop.progress,
+        )
+    documents = DocumentStore(generation.documents)
+    workshop.begin(documents, collection, prior, refit=settings.refit)
+    lexical = LexicalBuild.start(generation, prior) if _has(settings, Family.BM25) else None
+    try:
+        records, checks = _build_vectors(settings, generation, workshop, meter)
+        if lexical is not None:
+            meter.add("bm25", lexical.finish(workshop.progress, documents.documents))
+    finally:
+        if lexical is not None:
+            lexical.stop()
+    judgement_files.save(collection, generation.judgements)
+    manifest = _manifest(collection, staged, window, documents, records)
+    documents.close()
+    _write_down(generation, manifest, meter, staged, checks)
+    return manifest, staged
 
 
 def _has(settings: BuildSettings, family: Family) -> bool:

@@ -115,6 +115,27 @@ class EncodedTexts:
         self._keep_open(len(self._paths) - 1, vectors)
         self._is_sorted = False
 
+    @property
+    def folder(self) -> Path:
+        """Where the blocks lie."""
+        return self._folder
+
+    @property
+    def size(self) -> int:
+        """How many vectors the blocks hold."""
+        return len(self._digests)
+
+    def keep_only(self, digests: NDArray[np.void]) -> None:
+        """Write the vectors of the given texts, all of them held, into new blocks, and remove the old ones."""
+        old = list(self._paths)
+        for start in range(0, len(digests), BLOCK):
+            part = digests[start : start + BLOCK]
+            self.add(part, self.gather(part))
+        for path in old:
+            path.unlink()
+        fresh = EncodedTexts(self._folder, self._dimension)
+        self.__dict__.update(fresh.__dict__)
+
     def gather(self, digests: NDArray[np.void]) -> Vectors:
         """Return the (n, d) vectors of texts that are all held.
 

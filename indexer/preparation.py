@@ -19,7 +19,7 @@ from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening
 from indexer.whitening_spec import WhiteningMode, WhiteningSpec
 from indexer.whitening_strength import GeneralSpace
-from indexer.workshop import Made, Work, Workshop, measure_general, sample_rows
+from indexer.workshop import Made, Work, Workshop, measure_general
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     made = workshop.contextual(spec)
     total = workshop.documents.texts
     share = float(spec.get("share", "1"))
-    rows = sample_rows(total, max(1, round(total * share)) if total else 0)
+    rows = workshop.stable_sample(max(1, round(total * share)) if total else 0)
     space = TeacherSpace.fit(made, rows, workshop, WhiteningSpec.parse(spec.get("teacher", "auto")))
     statistics = workshop.word_statistics
     fitted = fit_table(

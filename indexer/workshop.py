@@ -29,6 +29,7 @@ from indexer.encoder import Encoder
 from indexer.encoder_making import MODEL_OPTIONS, identify, make_encoder, transformer_spec
 from indexer.encoders import open_encoder
 from indexer.errors import IndexerError
+from indexer.housekeeping import clear_unused, drop_gone
 from indexer.layout import write_json
 from indexer.prior import KnownCuts, Prior
 from indexer.spec import Family, RetrieverSpec
@@ -98,6 +99,7 @@ class Workshop:
         self._prior = prior
         self._refit = refit
         self.documents = documents
+        self.digests = documents.digests()
         self.collection = collection
         self.background = background_texts(collection, open_lee().background())
 
@@ -211,11 +213,6 @@ class Workshop:
             encode_missing(held, made.encoder, self.documents, wanted, self.progress, "encoding (contextual)")
         return held
 
-    @cached_property
-    def digests(self) -> NDArray[np.void]:
-        """Digests of the texts, in order of row."""
-        return self.documents.digests()
-
     def encoded_blocks(self, made: Made, rows: NDArray[np.int64] | None = None) -> Iterator[Vectors]:
         """Yield the vectors of the given rows (all where None) in order."""
         held = self.encoded(made, rows)
@@ -235,6 +232,20 @@ class Workshop:
                 self.progress.advance(len(part))
         self.progress.finish()
         return held.gather(digests)
+
+    def clear_up(self) -> None:
+        """Remove what is kept for later builds and has outgrown its use."""
+        used = [made.folder for made in self._made.values()]
+        used += [made.folder.parent / f"words-{made.encoder.fingerprint[:16]}" for made in self._made.values()]
+        used += [held.folder for held in self._encoded.values()]
+        if self._made:
+            drop_gone({held.folder: held for held in self._encoded.values()}, self.digests)
+        clear_unused(self._folder, used)
+
+    def stable_sample(self, most: int) -> NDArray[np.int64]:
+        """Return at most `most` rows, ascending, of the smallest digests: an update changes few of them."""
+        first = np.frombuffer(self.digests.tobytes(), ">u8")[::2]
+        return np.sort(np.argsort(first, kind="stable")[:most]).astype(np.int64)
 
     def general_space(self, made: Made) -> GeneralSpace | None:
         """Return what general text looks like in an encoder's space, measured once."""
