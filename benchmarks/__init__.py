@@ -1,0 +1,1 @@
+"""Paired benchmarks against peers; `make bench` runs them."""
