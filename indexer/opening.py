@@ -65,6 +65,16 @@ class OpenIndex:
         """What the build found."""
         return load_checks(self.generation.checks)
 
+    def search_recall(self, name: str) -> float | None:
+        """Return recall@10 of a vector retriever's search against exact search, as its build measured it.
+
+        1 where the search is exact; None where there is no vector search.
+        """
+        if not self.record(name).has_vectors:
+            return None
+        found = self.checks.get("retrievers", {}).get(name, {}).get("approximation", {})
+        return float(found.get("recall@10", 1.0))
+
     @cached_property
     def judgements(self) -> Judgements:
         """The queries and judgements of the collection."""

@@ -165,6 +165,7 @@ def index_cost(searcher: Searcher, name: str) -> IndexCost:
         texts=searcher.index.manifest.texts,
         tokens=sum(int(cost["tokens"]) for cost in costs) or None,
         peak_memory_bytes=max(int(cost["peak_memory_bytes"]) for cost in costs) or None,
+        search_recall=searcher.index.search_recall(name),
     )
 
 

@@ -25,7 +25,8 @@ class Milliseconds(NamedTuple):
 class IndexCost:
     """What building a retriever's index took; None where it was not measured.
 
-    `bytes_per_text` is what is stored for a text, `multiply_adds_per_text` the arithmetic of encoding one.
+    `bytes_per_text` is what is stored for a text, `multiply_adds_per_text` the arithmetic of encoding one;
+    `search_recall` is recall@10 of the vector search against exact search, 1 where it is exact.
     """
 
     seconds: float | None = None
@@ -34,6 +35,7 @@ class IndexCost:
     tokens: int | None = None
     peak_memory_bytes: int | None = None
     multiply_adds_per_text: float | None = None
+    search_recall: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class RetrieverCost:
             "peak_memory_bytes": self.index.peak_memory_bytes,
             "tokens": self.index.tokens,
             "multiply_adds_per_text": self.index.multiply_adds_per_text,
+            "search_recall@10": self.index.search_recall,
             "money_per_million_texts": self.money_per_million_texts,
             "money_per_million_queries": self.money_per_million_queries,
         }
@@ -86,6 +89,7 @@ class RetrieverCost:
             "money_per_million_texts",
             "money_per_million_queries",
             "tokens",
+            "search_recall@10",
         }
         return {name: value for name, value in values.items() if value is not None or name not in optional}
 

@@ -102,4 +102,13 @@ def _record_line(notation: str, model: str, findings: Mapping[str, Any]) -> str:
         parts.append(f"{gate['used']}, cosine to the reference at least {gate['smallest_cosine']:.4f}")
     if whitening := findings.get("whitening"):
         parts.append(f"whitened with e = {whitening['shrinkage']:.3f} (mean cosine was {whitening['anisotropy']:.3f})")
+    approximation = findings.get("approximation", {})
+    if "recall@10" in approximation:
+        parts.append(
+            f"{approximation['factory']}, {approximation['effort']} of {approximation['most_effort']} looked at:"
+            f" recall@10 {approximation['recall@10']:.3f} of exact search"
+        )
+    if findings.get("statistics", {}).get("added"):
+        statistics = findings["statistics"]
+        parts.append(f"statistics of {statistics['texts']:,} texts, {statistics['added']:,} have come since")
     return "; ".join(part for part in parts if part)
