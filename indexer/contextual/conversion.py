@@ -61,6 +61,7 @@ def compile_encoder(
     precision: Precision,
     calibration: Sequence[str],
     progress: Progress,
+    bound: float = SMALLEST_COSINE,
 ) -> tuple[CompiledEncoder, PrecisionGate]:
     """Convert a transformer, write it into a folder, and compare it with its reference.
 
@@ -76,6 +77,8 @@ def compile_encoder(
         Texts of the corpus: int8 takes its ranges from them, the gate its sample.
     progress
         Is told of the fallback.
+    bound
+        The smallest cosine to the reference that the gate lets pass.
 
     Raises
     ------
@@ -93,13 +96,13 @@ def compile_encoder(
             encoder = _write(reference, converted, folder, candidate, texts)
             cosines = np.einsum("nd,nd->n", expected, encoder.encode(sample))
             smallest = float(cosines.min())
-            if smallest >= SMALLEST_COSINE or candidate is Precision.FP32:
+            if smallest >= bound or candidate is Precision.FP32:
                 gate = PrecisionGate(precision, candidate, smallest, float(cosines.mean()), len(sample), tuple(refused))
                 return encoder, gate
             refused.append((candidate, smallest))
             progress.note(
                 f"{reference.space.model}: {candidate} comes only within cosine {smallest:.3f} of the reference "
-                f"(bound {SMALLEST_COSINE}); taking the next finer precision"
+                f"(bound {bound}); taking the next finer precision"
             )
     finally:
         progress.finish()
@@ -115,6 +118,7 @@ def _write(
         model, digest = converted, ""
         if precision is Precision.INT8:
             model, digest = _quantize(reference, converted, texts)
+        _name_by_place(model)
         openvino.save_model(model, folder / "model.xml", compress_to_fp16=precision is Precision.BF16)
     (folder / "tokenizer.json").write_text(reference.pieces.definition(), encoding="utf-8")
     description = Description(
@@ -176,6 +180,13 @@ def _quantize(reference: TransformerEncoder, model: Any, texts: Sequence[str]) -
             advanced_parameters=nncf.AdvancedQuantizationParameters(disable_bias_correction=True),
         )
     return quantized, digest
+
+
+def _name_by_place(model: Any) -> None:
+    """Name nodes by their place: as converted they carry a counter of the process, and no two runs write the same."""
+    model.set_friendly_name("encoder")
+    for number, node in enumerate(model.get_ordered_ops()):
+        node.set_friendly_name(f"{node.get_type_name()}_{number}")
 
 
 def calibration_batches(ids: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
