@@ -27,6 +27,9 @@ EXACT_FLOATS = 25_000_000
 PLAIN_FLOATS = 400_000_000
 TARGET_RECALL = 0.98
 SAMPLE = 512
+#: Rows looked at by every search: an evaluation asks for 1,000 documents, and its first 10 are to be the same ones
+#: that a query for 10 finds.
+FEWEST_ROWS = 3000
 DEPTH = 10
 _SLACK = 22  # rows beyond the 10th kept, to know which tie with it
 _TIE = 1e-5
@@ -115,15 +118,17 @@ class Tuning:
         return bool(self.recall >= self.target - 2 * error)
 
 
-def tune(store: VectorStore, best: ExactBest, target: float = TARGET_RECALL) -> Tuning:
+def tune(store: VectorStore, best: ExactBest, target: float = TARGET_RECALL, *, fewest: int = FEWEST_ROWS) -> Tuning:
     """Set a store's search effort to the least that reaches a target recall@10 on half of the sample.
 
-    Where no effort reaches it (the kind's codes are too coarse), the least that comes within .002 of the most.
+    So many lists are probed in any case that they hold `fewest` rows in the mean. Where no effort reaches it (the kind's codes are too coarse), the least that comes within .002 of the most.
     """
     tuned, held_out = np.arange(0, len(best.queries), 2), np.arange(1, len(best.queries), 2)
     most = store.most_effort
     if most:
+        least = min(most, -(-fewest * most // max(1, store.size)) if store.has_lists else 1)
         grid = sorted({min(most, step * 2**power // 2) for power in range(1, 13) for step in (2, 3)} | {most})
+        grid = sorted({max(least, effort) for effort in grid})
         reached: dict[int, float] = {}
         for effort in grid:
             store.set_effort(effort)

@@ -157,6 +157,11 @@ class VectorStore:
         ivf = self._ivf()
         return int(ivf.nlist) if ivf is not None else min(self.size, 4096) if self._graph() is not None else 0
 
+    @property
+    def has_lists(self) -> bool:
+        """Whether the effort counts inverted lists."""
+        return self._ivf() is not None
+
     def set_effort(self, effort: int) -> None:
         """Set the effort of searches; FAISS keeps it in the file."""
         ivf, graph = self._ivf(), self._graph()

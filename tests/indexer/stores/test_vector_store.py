@@ -53,7 +53,7 @@ def test_a_tuned_store_finds_what_brute_force_finds_after_a_round_trip(
     for _ in best.watch([vectors[:1000], vectors[1000:]]):
         pass
     np.testing.assert_array_equal(best.rows[:, :DEPTH], brute(vectors, queries, DEPTH))
-    tuning = tune(store, best)
+    tuning = tune(store, best, fewest=400)
     store.save(tmp_path / "vectors.faiss")
     opened = VectorStore.open(tmp_path / "vectors.faiss")
     assert (opened.size, opened.dimension, opened.effort) == (N, D, tuning.effort)
