@@ -121,7 +121,8 @@ class Tuning:
 def tune(store: VectorStore, best: ExactBest, target: float = TARGET_RECALL, *, fewest: int = FEWEST_ROWS) -> Tuning:
     """Set a store's search effort to the least that reaches a target recall@10 on half of the sample.
 
-    So many lists are probed in any case that they hold `fewest` rows in the mean. Where no effort reaches it (the kind's codes are too coarse), the least that comes within .002 of the most.
+    So many lists are probed in any case that they hold `fewest` rows in the mean. Where no effort reaches the target
+    (the kind's codes are too coarse), the least that comes within .002 of the most.
     """
     tuned, held_out = np.arange(0, len(best.queries), 2), np.arange(1, len(best.queries), 2)
     most = store.most_effort

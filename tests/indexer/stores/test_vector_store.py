@@ -1,7 +1,9 @@
 """The vector store against brute force in NumPy."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
@@ -13,6 +15,15 @@ from indexer.vectors import Vectors, normalize
 N, D = 1500, 16
 FLOATS = ["Flat", "IVF16,Flat", "IVF16,SQfp16", "HNSW16", "IVF16,PQ8x4fs,Refine(SQfp16)", "RR16,IVF16,Flat"]
 CODES = ["SQ8", "IVF16,SQ8", "PQ8x4", "IVF16,PQ8x4fs"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Waiting for each other would take these small trainings longer than they take."""
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    yield
+    faiss.omp_set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
