@@ -5,15 +5,12 @@ import importlib.util
 import json
 import os
 import re
-import socket
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 from indexer.errors import ModelError, ModelNotFoundError, SpecError, UntrustedPickleError
 
@@ -276,6 +273,10 @@ def _hub_folder(model: str, trust_pickle: bool) -> Path:
 
 def _reachable(endpoint: str) -> bool:
     """Return whether the hub, or the proxy that leads to it, takes a connection within seconds."""
+    import socket
+    import urllib.request
+    from urllib.parse import urlsplit
+
     proxy = urllib.request.getproxies().get(urlsplit(endpoint).scheme)
     address = urlsplit(proxy or endpoint)
     port = address.port or (443 if address.scheme == "https" else 80)

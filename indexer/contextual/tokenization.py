@@ -1,6 +1,7 @@
 """Text to word pieces, as a model's own tokenizer cuts it; imports `tokenizers` alone."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,18 @@ class PieceTokenizer:
         self._reading: Any = Tokenizer.from_str(definition)
         self._reading.no_padding()
         self._reading.enable_truncation(max_length)
-        # A second one without truncation: the setting belongs to the object, and threads share it.
-        self._cutting: Any = Tokenizer.from_str(definition)
-        self._cutting.no_padding()
-        self._cutting.no_truncation()
         self.max_length = max_length
         self.special_tokens: int = self._reading.num_special_tokens_to_add(False)
         used = int(self.lengths([prompt])[0]) if prompt else 0
         #: Pieces of a document that are read beside the special ones and the prompt's.
         self.budget = max(1, max_length - self.special_tokens - used)
+
+    @cached_property
+    def _cutting(self) -> Any:
+        """The same without truncation: the setting belongs to the object, which threads share."""
+        cutting = Tokenizer.from_str(self._reading.to_str())
+        cutting.no_truncation()
+        return cutting
 
     @classmethod
     def open(cls, path: Path, max_length: int, prompt: str = "") -> "PieceTokenizer":
