@@ -36,6 +36,11 @@ check: setup
 slow: setup
 	$(BIN)/python -m pytest -m slow
 
+# Damaged indexes and odd queries, for FUZZ_SECONDS: nothing may happen but an answer or one of our errors.
+FUZZ_SECONDS ?= 60
+fuzz: setup
+	$(BIN)/python tests/indexer/faults/fuzzing.py --seconds $(FUZZ_SECONDS)
+
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks.run
 

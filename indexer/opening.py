@@ -13,7 +13,7 @@ from indexer.encoder import Encoder
 from indexer.encoders import open_encoder
 from indexer.errors import DamagedIndexError, IndexerError, PortabilityError, SpecError
 from indexer.judgement_files import Judgements
-from indexer.layout import GenerationLayout, IndexLayout
+from indexer.layout import GenerationLayout, IndexLayout, RetrieverLayout
 from indexer.manifest import Manifest, RetrieverRecord, load_checks, load_json, verify_files
 from indexer.publication import current_generation
 from indexer.stores.documents import DocumentStore
@@ -158,13 +158,23 @@ class OpenIndex:
                 f" says {self.manifest.texts} of {record.dimension}; run: twindex check, then index again"
             )
             raise PortabilityError(message)
-        unknown = np.load(layout.unknown, allow_pickle=False).tolist() if layout.unknown.exists() else []
-        return VectorParts(encoder, whitening, store, frozenset(unknown))
+        return VectorParts(encoder, whitening, store, _unknown_rows(layout))
 
     def close(self) -> None:
         """Close the database, if it was opened."""
         if "documents" in self.__dict__:
             self.documents.close()
+
+
+def _unknown_rows(layout: RetrieverLayout) -> frozenset[int]:
+    if not layout.unknown.exists():
+        return frozenset()
+    try:
+        with layout.unknown.open("rb") as file:
+            return frozenset(np.load(file, allow_pickle=False).astype(np.int64, casting="safe").tolist())
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        message = f"{layout.unknown.name} of {layout.root.name} is damaged; run: twindex check, then index again"
+        raise DamagedIndexError(message) from error
 
 
 def open_index(path: Path | str) -> OpenIndex:
