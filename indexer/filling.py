@@ -1,9 +1,10 @@
 """Vectors into a store: whiten, scale, and fill a FAISS index, a block at a time."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,17 @@ from indexer.encoder import Role
 from indexer.errors import TooFewVectorsError
 from indexer.layout import RetrieverLayout
 from indexer.preparation import Prepared, statistics_since
-from indexer.spec import RetrieverSpec
+from indexer.spec import Family, RetrieverSpec
 from indexer.stores.vector import VectorStore
 from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening, WhiteningMode, WhiteningSpec
 from indexer.workshop import Workshop
 
 _TRAINING_ROWS = 100_000
+
+
+#: Averages of word vectors have an offset and one large direction; the others are whitened where that is asked for.
+DEFAULT_WHITENING: Mapping[Family, str] = MappingProxyType({Family.STATIC: "auto"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,9 @@ class Filled:
 def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, workshop: Workshop) -> Filled:
     """Write one retriever's folder: its encoder, its whitening, its vectors."""
     kept = _kept_whitening(prepared, spec, workshop)
-    whitening = kept or _fit_whitening(prepared, WhiteningSpec.parse(spec.get("whitening", "none")), workshop)
+    whitening = kept or _fit_whitening(
+        prepared, WhiteningSpec.parse(spec.get("whitening", DEFAULT_WHITENING.get(spec.family, "none"))), workshop
+    )
 
     def blocks() -> Iterator[Vectors]:
         for block in prepared.blocks():

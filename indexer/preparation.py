@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from indexer.whitening import Whitening
 from indexer.whitening_spec import WhiteningMode, WhiteningSpec
 from indexer.whitening_strength import GeneralSpace
 from indexer.workshop import Made, Work, Workshop, measure_general
+
+if TYPE_CHECKING:
+    from indexer.static.distillation import FurtherWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +211,22 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     rows = workshop.stable_sample(max(1, round(total * share)) if total else 0)
     space = TeacherSpace.fit(made, rows, workshop, WhiteningSpec.parse(spec.get("teacher", "auto")))
     statistics = workshop.word_statistics
+    options = FitOptions(ridge=float(spec.get("ridge")) if spec.get("ridge") else None)
     fitted = fit_table(
         word_counts(workshop.text_blocks(rows=rows), statistics.words),
         space.teacher(rows),
         prior=space.project(workshop.encoded_words(made)),
         idf_weights=statistics.weights(list(statistics.words), "idf"),
-        options=FitOptions(ridge=float(spec.get("ridge")) if spec.get("ridge") else None),
+        options=options,
         progress=workshop.progress,
     )
-    encoder = static_encoder(statistics.words, fitted, name="fitted")
+    encoder = static_encoder(
+        statistics.words,
+        fitted,
+        further=_further_words(made, space, workshop) if spec.get("unseen", "drop") == "words" else None,
+        unseen_weight=float(statistics.unseen_weight("idf") ** options.exponent),
+        name="fitted",
+    )
     findings = {
         "fit": {
             "passages": fitted.passages,
@@ -235,15 +245,24 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     return replace(prepared, earlier=earlier)
 
 
+def _further_words(made: Made, space: "TeacherSpace", workshop: Workshop) -> "FurtherWords":
+    """Return the whole words of the model's own vocabulary, encoded alone: for queries, documents lack them."""
+    from indexer.static.distillation import FurtherWords, pieces_of, whole_words
+
+    words = whole_words(pieces_of(workshop.tokenizer_definition()))
+    return FurtherWords(words, space.project(workshop.encoded_words(made, words)))
+
+
 def _distilled(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
-    from indexer.static.averaging import averaged
+    from indexer.static.distillation import static_encoder
+    from indexer.static.fitting import distil_table
 
     earlier = workshop.earlier_cost(spec, Work.MAKING, Work.WORDS)
     made = workshop.contextual(spec)
     statistics = workshop.word_statistics
-    alone = workshop.encoded_words(made)
-    table = normalize(alone - alone.mean(axis=0)) if len(alone) else alone
-    encoder = averaged(statistics.words, table, statistics.weights(list(statistics.words), "idf"), name="distilled")
+    weights = statistics.weights(list(statistics.words), "idf")
+    table = distil_table(workshop.encoded_words(made), weights)
+    encoder = static_encoder(statistics.words, table, name="distilled")
     return replace(_streamed(encoder, workshop, model=made.model), earlier=earlier)
 
 

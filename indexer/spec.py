@@ -38,7 +38,7 @@ OPTIONS: Mapping[Family, frozenset[str]] = MappingProxyType(
     {
         Family.BM25: frozenset({"k1", "b"}),
         Family.STATIC: _VECTOR | {"vectors", "weights", "limit", "dimension", "epochs", "architecture"},
-        Family.FITTED: _VECTOR | _MODEL | {"share", "ridge", "query", "teacher"},
+        Family.FITTED: _VECTOR | _MODEL | {"share", "ridge", "query", "teacher", "unseen"},
         Family.DISTILLED: _VECTOR | _MODEL,
         Family.CONTEXTUAL: _VECTOR | _MODEL,
         Family.ELMO: _VECTOR | {"model", "layer"},

@@ -218,10 +218,14 @@ class Workshop:
         held = self.encoded(made, rows)
         return iter_blocks(held, self.digests if rows is None else self.digests[rows])
 
-    def encoded_words(self, made: Made) -> Vectors:
-        """Return the (V, d) vectors of the corpus's words, each encoded alone; kept like the texts."""
+    def tokenizer_definition(self) -> str:
+        """Return the text of the contextual model's `tokenizer.json`."""
+        return self._tokenizer.definition()
+
+    def encoded_words(self, made: Made, wanted: Sequence[str] | None = None) -> Vectors:
+        """Return the (V, d) vectors of words (the corpus's where None), each encoded alone; kept like the texts."""
         held = EncodedTexts(made.folder.parent / f"words-{made.encoder.fingerprint[:16]}", made.encoder.dimension)
-        words = list(self.word_statistics.words)
+        words = list(self.word_statistics.words if wanted is None else wanted)
         digests = np.frombuffer(b"".join(text_digest(word) for word in words), dtype="V16")
         missing = np.flatnonzero(held.find(digests) < 0)
         self.progress.start("encoding words", len(missing), "words")

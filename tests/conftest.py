@@ -76,7 +76,7 @@ def make_index(tiny_vectors: Path) -> Callable[..., Any]:
             {"test": qrels} if qrels else {},
             exclude_same_id=exclude_same_id,
         )
-        static = f"static:vectors={tiny_vectors}"
+        static = f"static:vectors={tiny_vectors},whitening=none"
         specs = parse_retrievers(retrievers or f"bm25,{static},hybrid:members=bm25+static")
         done = build_index(collection, root, BuildSettings(tuple(specs), refit=refit), progress=Silent())
         return done if summary else root

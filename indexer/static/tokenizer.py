@@ -1,8 +1,8 @@
 """One word tokenizer for indexing and querying, in plain Python and in bulk.
 
 A word is a run of Unicode letters, digits and combining marks after NFKC and lower-casing. Inside a word
-stay an apostrophe between word characters (`don't`), a dot between two digits (`3.5`) and a dot between
-single ASCII letters (`u.s`, from "u.s.-based"). The possessive `'s` is dropped, hyphens and all else
+stay an apostrophe between word characters (`don't`) and a dot between single ASCII letters (`u.s`, from
+"u.s.-based"). A decimal is two words (`3`, `5`): as one it would be unknown to most tables. The possessive `'s` is dropped, hyphens and all else
 separate, accents are kept, and each Han or kana character is a word of its own.
 
 `words` is the plain form. `spans` does the same for many texts with NumPy on one buffer of bytes: a text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from indexer.static.vocabulary import Vocabulary
 
 #: Changes whenever the same text may give other words; part of every fingerprint.
-TOKENIZER_VERSION = 1
+TOKENIZER_VERSION = 2
 
 _APOSTROPHES = "\u2018\u2019\u201b\u02bc\uff07"
 #: Spacing accents: NFKC would turn each into a space and a combining mark without a letter.
@@ -37,7 +37,7 @@ _SPECIAL = re.compile(rf"[^\w\x00-\x7f]|[{_APOSTROPHES}{_HAN_AND_KANA}]")
 _CHARACTER = r"[0-9a-z\x80-\U0010ffff]"
 _POSSESSIVE = re.compile(rf"(?<={_CHARACTER})'s(?!{_CHARACTER})")
 _WORD = re.compile(
-    rf"{_CHARACTER}+(?:(?:'|(?<=[0-9])\.(?=[0-9])|(?<=[a-z])(?<!{_CHARACTER}[a-z])\.(?=[a-z](?!{_CHARACTER})))"
+    rf"{_CHARACTER}+(?:(?:'|(?<=[a-z])(?<!{_CHARACTER}[a-z])\.(?=[a-z](?!{_CHARACTER})))"
     rf"{_CHARACTER}+)*"
 )
 
@@ -90,7 +90,7 @@ def words(text: str) -> list[str]:
     Examples
     --------
     >>> words("The U.S.-based bank’s naïve 3.5% rate: don't!")
-    ['the', 'u.s', 'based', 'bank', 'naïve', '3.5', 'rate', "don't"]
+    ['the', 'u.s', 'based', 'bank', 'naïve', '3', '5', 'rate', "don't"]
     """
     folded = fold(text)
     if "'s" in folded:
@@ -154,9 +154,8 @@ def _join(data: NDArray[np.uint8], inside: NDArray[np.bool_]) -> None:
     dots = dots[inside[dots - 1] & inside[dots + 1]]
     if dots.size:
         before, after = data[dots - 1], data[dots + 1]
-        digits = (before <= ord("9")) & (after <= ord("9"))
         letters = (before >= ord("a")) & (before <= ord("z")) & (after >= ord("a")) & (after <= ord("z"))
-        dots = dots[digits | (letters & ~inside[dots - 2] & ~inside[dots + 2])]
+        dots = dots[letters & ~inside[dots - 2] & ~inside[dots + 2]]
     inside[apostrophes] = True
     inside[dots] = True
 
