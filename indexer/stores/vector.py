@@ -15,6 +15,9 @@ from indexer.vectors import Vectors, as_float32
 #: Candidates that a re-ranking kind re-ranks at least: a constant, so that the first 10 stay the first 10 of 100.
 _CANDIDATES = 400
 _CHUNK = 65_536
+_CORES: int = faiss.omp_get_max_threads()
+#: Multiply-adds up to which a search runs on one core.
+_ONE_CORE_WORK = 10_000_000
 #: Header of a FAISS file -> how it is mapped into memory; other kinds are read. FAISS 1.15 crashes when told to
 #: map fast-scan inverted lists, so the kinds that can be mapped are named.
 _MAPPED = {
@@ -98,6 +101,7 @@ class VectorStore:
             If FAISS cannot make or fill such an index.
         """
         count = 0 if training is None else len(training)
+        faiss.omp_set_num_threads(_CORES)
         try:
             index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
         except RuntimeError as error:
@@ -204,6 +208,9 @@ class VectorStore:
             empty = (len(queries), 0)
             return np.zeros(empty, np.float32), np.zeros(empty, np.int64)
         asked = as_float32(queries)
+        # A search of a millisecond ends sooner on one core than after waiting for all of them to join in.
+        small = len(asked) * self.size * self.dimension < _ONE_CORE_WORK
+        faiss.omp_set_num_threads(1 if small else _CORES)
         if allowed is not None:
             return self._search_allowed(asked, k, np.ascontiguousarray(allowed, np.int64))
         effort = self.effort
