@@ -110,8 +110,12 @@ def build_index(
         workshop = Workshop(layout.workshop, settings.retrievers, progress, trust_pickle=settings.trust_pickle)
         if stale:
             workshop.note(stale)
-        with new_generation(layout) as generation:
-            manifest, staged = _fill(generation, collection, settings, workshop, prior, meter, log)
+        try:
+            with new_generation(layout) as generation:
+                manifest, staged = _fill(generation, collection, settings, workshop, prior, meter, log)
+        finally:
+            if prior is not None:
+                prior.close()
         workshop.clear_up()
     return BuildSummary(
         manifest, log.summary(), dict(meter.costs), staged.over_budget, staged.cut, tuple(workshop.notes)

@@ -38,6 +38,7 @@ class Prior:
     manifest: Manifest
     checks: Mapping[str, Any]
     _vouched: dict[str, bool] = field(default_factory=dict)
+    _stores: list[DocumentStore] = field(default_factory=list)
 
     @classmethod
     def find(cls, layout: IndexLayout) -> "Prior | None":
@@ -47,6 +48,11 @@ class Prior:
             return cls(generation, Manifest.load(generation.manifest), load_checks(generation.checks))
         except IndexerError:
             return None
+
+    def close(self) -> None:
+        """Close what was opened of it."""
+        while self._stores:
+            self._stores.pop().close()
 
     def is_whole(self, part: str) -> bool:
         """Return whether the files of a part (a path below the generation, or a folder's) are as they were written."""
@@ -95,6 +101,7 @@ class Prior:
         if dict(self.manifest.window) != asdict(window) or not self.is_whole(self.generation.documents.name):
             return None
         store = DocumentStore(self.generation.documents)
+        self._stores.append(store)
 
         def known(documents: Sequence[Document]) -> Mapping[str, list[Passage]]:
             texts = {document.doc_id: (document.title, document.text) for document in documents}
