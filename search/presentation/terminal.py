@@ -1,7 +1,9 @@
 """Values to what a terminal shows. The only importer of rich outside the command line."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
@@ -217,10 +219,15 @@ def _documents(comparison: Comparison, colours: Mapping[str, str], relevant: fro
             _snippet(hit.passage, hit.title), style="default"
         )
         if hit.source:
-            text += Text(f"  {hit.source}", style="dim")
+            text += Text(f"  {_relative(hit.source)}", style="dim")
         cells = [str(ranks[name].get(doc_id, "·")) for name in names]
         table.add_row(Text(mark + doc_id, style=colours[doc_id]), *cells, text)
     return table
+
+
+def _relative(source: str) -> str:
+    """Return a path as seen from the working folder, where it lies below it."""
+    return source.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def _snippet(passage: str, title: str, length: int = 160) -> str:
