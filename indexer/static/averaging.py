@@ -260,9 +260,7 @@ def averaged(
     given = np.ones(len(vocabulary)) if weights is None else weights
     factors: NDArray[np.float32] = np.ascontiguousarray(given, dtype=np.float32)
     if len(vectors) != len(vocabulary) or factors.shape != (len(vocabulary),):
-        message = (
-            f"{len(vocabulary)} words need as many rows and weights, found {vectors.shape}, {factors.shape}"
-        )
+        message = f"{len(vocabulary)} words need as many rows and weights, found {vectors.shape}, {factors.shape}"
         raise ValueError(message)
     if not (np.isfinite(vectors).all() and np.isfinite(factors).all()):
         message = "word vectors and weights must be finite numbers"
@@ -280,9 +278,7 @@ def averaged(
     digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode())
     digest.update(vectors.data)
     digest.update(factors.data)
-    return AveragedEncoder(
-        vocabulary, vectors, factors, how, composition, composed_weight, digest.hexdigest(), name
-    )
+    return AveragedEncoder(vocabulary, vectors, factors, how, composition, composed_weight, digest.hexdigest(), name)
 
 
 def load(folder: Path) -> AveragedEncoder:

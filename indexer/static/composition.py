@@ -56,9 +56,7 @@ class NgramComposition:
 
     def vector(self, word: str) -> Vectors | None:
         """Return the (d,) mean of the word's n-gram vectors."""
-        buckets = [
-            _fasttext_hash(part) % len(self.table) for part in ngrams(word, self.shortest, self.longest)
-        ]
+        buckets = [_fasttext_hash(part) % len(self.table) for part in ngrams(word, self.shortest, self.longest)]
         return self.table[buckets].mean(axis=0) if buckets else None
 
     def save(self, folder: Path) -> None:
@@ -105,9 +103,7 @@ class PieceComposition:
     @cached_property
     def fingerprint(self) -> str:
         """Hex digest of the pieces and their vectors."""
-        digest = hashlib.sha256(
-            f"{self.kind} {self.prefix} {self.pieces.digest()} {self.table.shape}".encode()
-        )
+        digest = hashlib.sha256(f"{self.kind} {self.prefix} {self.pieces.digest()} {self.table.shape}".encode())
         digest.update(np.ascontiguousarray(self.table).data)
         return digest.hexdigest()
 

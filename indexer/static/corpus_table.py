@@ -61,7 +61,8 @@ def for_corpus(
     row_of = dict(zip(forms, rows.tolist(), strict=True))
     known = {form: row_of[form] for form in statistics.words if form in row_of}
     words = list(known) + [form for form in row_of if form not in known]
-    table = as_float32(vectors.matrix[[row_of[form] for form in words]].reshape(len(words), -1))
+    kept = np.fromiter((row_of[form] for form in words), dtype=np.int64, count=len(words))
+    table = as_float32(vectors.matrix[kept])
     wanted = dict.fromkeys([*statistics.words, *_CONTRACTIONS])
     made = _made(vectors, [word for word in wanted if word not in row_of], row_of)
     words += list(made)
@@ -69,7 +70,7 @@ def for_corpus(
         table = np.concatenate([table, np.stack(list(made.values()))])
     return averaged(
         words,
-        table.reshape(len(words), vectors.matrix.shape[1]),
+        table,
         statistics.weights(words, weighting),
         term_frequency=term_frequency,
         composition=vectors.composition,
@@ -78,9 +79,7 @@ def for_corpus(
     )
 
 
-def _forms(
-    words: Sequence[str], statistics: WordStatistics, frequent: int
-) -> tuple[NDArray[np.int64], list[str]]:
+def _forms(words: Sequence[str], statistics: WordStatistics, frequent: int) -> tuple[NDArray[np.int64], list[str]]:
     """Return the rows worth keeping, in file order, and each one's word in the tokenizer's form."""
     rows: list[NDArray[np.int64]] = []
     hashes: list[NDArray[np.uint64]] = []
@@ -100,9 +99,7 @@ def _forms(
         written = (block[number] for number in single[wanted].tolist())
         # "u.s." is how a table writes the form "u.s"
         pairs = zip(written, own, strict=True)
-        as_written.append(
-            np.array([w == form or ("." in form and w == form + ".") for w, form in pairs], dtype=bool)
-        )
+        as_written.append(np.array([w == form or ("." in form and w == form + ".") for w, form in pairs], dtype=bool))
         begin += len(block)
     if not forms:
         return np.empty(0, dtype=np.int64), []

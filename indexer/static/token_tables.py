@@ -1,8 +1,8 @@
 """Static sentence models of the model2vec kind: a vector a word piece, averaged.
 
-A folder holds `tokenizer.json` and `model.safetensors` with `embeddings` (rows, d), and perhaps `weights` (V,)
-and `mapping` (V,), which token uses which row. A text's vector is the mean of its tokens' weighted rows, unknown
-tokens and special ones left out. Read with safetensors and tokenizers alone.
+A folder holds `tokenizer.json` and `model.safetensors` with `embeddings` (rows, d), and perhaps
+`weights` (V,) and `mapping` (V,), which token uses which row. A text's vector is the mean of its tokens' weighted rows,
+unknown tokens and special ones left out. Read with safetensors and tokenizers alone.
 """
 
 import hashlib
@@ -68,9 +68,7 @@ class TokenTableEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many known tokens the texts have."""
-        return sum(
-            len(row) for start in range(0, len(texts), _BATCH) for row in self._ids(texts[start:][:_BATCH])
-        )
+        return sum(len(row) for start in range(0, len(texts), _BATCH) for row in self._ids(texts[start:][:_BATCH]))
 
     def coverage(self, text: str) -> Coverage:
         """Return the text's known tokens, and the stretches of text that the tokenizer does not know."""
@@ -85,9 +83,7 @@ class TokenTableEncoder:
         return [(self.tokenizer.id_to_token(token) or "", 1.0, self.table[token][None]) for token in row]
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        found = self.tokenizer.encode_batch_fast(
-            [_encodable(text) for text in texts], add_special_tokens=False
-        )
+        found = self.tokenizer.encode_batch_fast([_encodable(text) for text in texts], add_special_tokens=False)
         return [[token for token in encoding.ids if token != self.unknown_id] for encoding in found]
 
     def _sums(self, rows: list[list[int]]) -> Vectors:
@@ -163,14 +159,10 @@ def read_sentence_model(folder: Path) -> TokenTableEncoder:
     ModelError
         If they are damaged or do not fit together.
     """
-    place = next(
-        (folder / sub for sub in _SUBFOLDERS if (folder / sub / "model.safetensors").is_file()), folder
-    )
+    place = next((folder / sub for sub in _SUBFOLDERS if (folder / sub / "model.safetensors").is_file()), folder)
     for name in ("model.safetensors", "tokenizer.json"):
         if not (place / name).is_file():
-            message = (
-                f"{place / name} is missing; a static sentence model has model.safetensors and tokenizer.json"
-            )
+            message = f"{place / name} is missing; a static sentence model has model.safetensors and tokenizer.json"
             raise ModelNotFoundError(message)
     tokenizer = _tokenizer(place / "tokenizer.json")
     table = _token_table(place / "model.safetensors", tokenizer.get_vocab_size())
@@ -191,9 +183,7 @@ def _token_table(path: Path, n_tokens: int) -> Vectors:
         raise ModelError(message) from error
     name = next((name for name in _TENSORS if name in tensors), None)
     if name is None:
-        message = (
-            f"{path} holds {sorted(tensors)[:5]}, expected a tensor 'embeddings'; this is no static model"
-        )
+        message = f"{path} holds {sorted(tensors)[:5]}, expected a tensor 'embeddings'; this is no static model"
         raise ModelError(message)
     embeddings = tensors[name]
     mapping = tensors.get("mapping", np.arange(len(embeddings)))

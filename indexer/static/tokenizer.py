@@ -2,8 +2,9 @@
 
 A word is a run of Unicode letters, digits and combining marks after NFKC and lower-casing. Inside a word
 stay an apostrophe between word characters (`don't`) and a dot between single ASCII letters (`u.s`, from
-"u.s.-based"). A decimal is two words (`3`, `5`): as one it would be unknown to most tables. The possessive `'s` is dropped, hyphens and all else
-separate, accents are kept, and each Han or kana character is a word of its own.
+"u.s.-based"). A decimal is two words (`3`, `5`): as one it would be unknown to most tables. The possessive
+`'s` is dropped, hyphens and all else separate, accents are kept, and each Han or kana character is a word of
+its own.
 
 `words` is the plain form. `spans` does the same for many texts with NumPy on one buffer of bytes: a text
 passes through Python's own `str.lower`, `unicodedata` and `re` in both forms (`fold`), after which every

@@ -85,9 +85,7 @@ def _lines(file: io.BufferedIOBase | gzip.GzipFile, path: Path) -> Iterator[tupl
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark
         if len(line) == _LONGEST_LINE:
-            message = (
-                f"{path}: line {number} is longer than {_LONGEST_LINE:,} bytes; this is no word vector file"
-            )
+            message = f"{path}: line {number} is longer than {_LONGEST_LINE:,} bytes; this is no word vector file"
             raise ModelError(message)
         if line.strip():
             yield number, line
@@ -108,11 +106,7 @@ def _dimension(path: Path, start: list[tuple[int, bytes]]) -> int:
     dimension, _ = max(counts.items(), key=lambda pair: (pair[1], pair[0]))
     if not dimension:
         first = start[0][1].decode("utf-8", "replace").strip()
-        what = (
-            "this is an HTML page"
-            if first.lower().startswith(("<!doctype", "<html", "<"))
-            else "no numbers there"
-        )
+        what = "this is an HTML page" if first.lower().startswith(("<!doctype", "<html", "<")) else "no numbers there"
         message = f"{path}: line {start[0][0]} is {first[:60]!r} ({what}); expected a word and its numbers"
         raise ModelError(message)
     return dimension
@@ -156,9 +150,7 @@ def _parse(
         progress.advance(len(fields))
     expected = min(limit or promised or 0, promised or 0)
     if len(words) < max(expected, 1):
-        message = (
-            f"{path} ends after {len(words)} rows, line 1 promises {promised}; it is cut, fetch it again"
-        )
+        message = f"{path} ends after {len(words)} rows, line 1 promises {promised}; it is cut, fetch it again"
         raise ModelError(message)
     return TextTable(words, np.concatenate(parts), broken)
 

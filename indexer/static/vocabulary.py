@@ -176,24 +176,16 @@ class Vocabulary(Sequence[str]):
         DamagedIndexError
             If a file is missing, truncated or does not fit the others.
         """
-        arrays = {
-            name: mapped(folder / f"words_{name}.npy") for name in ("letters", "offsets", "hashes", "slots")
-        }
+        arrays = {name: mapped(folder / f"words_{name}.npy") for name in ("letters", "offsets", "hashes", "slots")}
         vocabulary = cls(**arrays)
         size = len(vocabulary.hashes)
-        if (
-            size & (size - 1)
-            or len(vocabulary.slots) != size
-            or vocabulary.offsets[-1] != len(vocabulary.letters)
-        ):
+        if size & (size - 1) or len(vocabulary.slots) != size or vocabulary.offsets[-1] != len(vocabulary.letters):
             message = f"{folder}: the word list's files do not fit together; write the index again"
             raise DamagedIndexError(message)
         return vocabulary
 
 
-def _hash_table(
-    found: NDArray[np.uint64], words: Sequence[str]
-) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _hash_table(found: NDArray[np.uint64], words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Place the words' hashes in a table at most half full; the same words give the same table."""
     _, first, counts = np.unique(found, return_index=True, return_counts=True)
     if len(first) < len(words):

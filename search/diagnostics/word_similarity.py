@@ -76,9 +76,7 @@ def word_similarity(vectors: WordVectors, pairs: Sequence[WordPair]) -> WordSimi
         if word in wanted:
             row_of.setdefault(word, row)
     rows = [(_row(row_of, pair.first), _row(row_of, pair.second), pair.score) for pair in pairs]
-    known = [
-        (first, second, score) for first, second, score in rows if first is not None and second is not None
-    ]
+    known = [(first, second, score) for first, second, score in rows if first is not None and second is not None]
     if len(known) < 2:
         return WordSimilarity(math.nan, len(known), len(pairs))
     first_rows, second_rows, scores = zip(*known, strict=True)

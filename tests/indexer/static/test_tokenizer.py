@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from indexer.static.tokenizer import blocks, spans, token_ids, words
 from indexer.static.vocabulary import Vocabulary, span_hashes, word_hash
 
-tricky = st.text(
-    st.sampled_from(list("ab sS'’.-9_\0éİΣσς字かß\u0301\u00ad\ufe0f🤷\u200b\u00b4ﬁⅧ")), max_size=30
-)
+tricky = st.text(st.sampled_from(list("ab sS'’.-9_\0éİΣσς字かß\u0301\u00ad\ufe0f🤷\u200b\u00b4ﬁⅧ")), max_size=30)
 anything = st.text(st.characters(), max_size=30)  # lone surrogates too
 
 
