@@ -247,6 +247,15 @@ class StateReader:
                 out[:, text] = states[number][:, rows[text]].mean(axis=1)
         return out
 
+    def pooled_states(self, texts: Sequence[str]) -> Floats:
+        """Return each text's mean over all its pieces, special ones included, by layer: (1 + L, n, d) float32."""
+        ids = self.tokenizer.ids(texts)
+        out = np.empty((1 + self.layers, len(texts), self.dimension), dtype=np.float32)
+        for batch, states in self._batches(ids):
+            for number, text in enumerate(batch):
+                out[:, text] = states[number][:, : len(ids[text])].mean(axis=1)
+        return out
+
     def piece_states(self, texts: Sequence[str]) -> Iterator[tuple[int, Ints, Floats]]:
         """Yield each text's number, its (t, 2) offsets and (1 + L, t, d) states, longest texts first.
 

@@ -58,6 +58,14 @@ def test_word_states_are_means_over_pieces_and_do_not_depend_on_the_batch(tiny_t
     assert np.allclose(found[0], first.states[:, 1:-1], atol=1e-5)
 
 
+def test_pooled_states_are_means_over_all_pieces(tiny_transformers):
+    reader = reader_of(tiny_transformers["plain"])
+    texts = ["river bank", "my bank account is empty.", "a"]
+    found = reader.pooled_states(texts)
+    for number, text in enumerate(texts):
+        assert np.allclose(found[:, number], reader.read(text).states.mean(axis=1), atol=1e-5)
+
+
 def test_a_word_beyond_what_the_model_reads_is_refused(tiny_transformers):
     reader = reader_of(tiny_transformers["plain"])
     text = "water " * 50 + "bank"
