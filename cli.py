@@ -250,7 +250,7 @@ def evaluate(
     split: Splits = "test",
     measures: Annotated[str, typer.Option(help="ir-measures names, comma-separated.")] = "nDCG@10,RR,AP,R@100",
     retrievers: Retrievers = None,
-    baseline: Annotated[str, typer.Option(help="Test the others against this row; default: bm25, else the first.")] = "",
+    baseline: Annotated[str, typer.Option(help="Row to test the others against; default: bm25, else the first.")] = "",
     qrels: Annotated[Path | None, typer.Option(help="Judgements (TREC or BEIR form) to score run files by.")] = None,
     runs: Annotated[Path | None, typer.Option(help="Write TREC runs and per-query scores here.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
@@ -474,9 +474,10 @@ def geometry(
     with progress_on(_err()) as progress:
         reports = index_geometry(opened, names, progress=progress, sample=sample, seed=seed)
     if plot is not None:
-        from search.presentation.geometry_plots import save_geometry
+        from search.presentation.geometry_plots import plot_geometry
 
-        save_geometry({name: (report.before, report.searched) for name, report in reports.items()}, plot)
+        spaces = {f"{name}, before": report.before for name, report in reports.items() if report.before is not None}
+        plot_geometry({**spaces, **{name: report.searched for name, report in reports.items()}}, plot)
     if as_json:
         _print_json({"retrievers": {name: report.to_json() for name, report in reports.items()}})
         return
@@ -515,6 +516,12 @@ def layers(
     model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
     limit: Annotated[int | None, typer.Option(help="Read only so many documents.", min=2)] = None,
     split: Splits = "test",
+    lens_text: Annotated[
+        str, typer.Option("--lens", help="Show for each token of this text the nearest vocabulary items, by layer.")
+    ] = "",
+    portability: Annotated[
+        bool, typer.Option(help="Ask with one layer's vectors in another's space, and through a fitted rotation.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the layers here (.png or .svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -523,19 +530,53 @@ def layers(
     from search.diagnostics.collection_layers import collection_layers, layer_rows
     from search.presentation.terminal import progress_on, table_view
 
+    if lens_text:
+        _show_lens(lens_text, model, as_json)
+        return
     if not collection:
-        message = "name a collection"
+        message = "name a collection, or a text: --lens TEXT"
         raise typer.BadParameter(message)
+    if portability:
+        _show_portability(collection, model, limit, split, as_json)
+        return
     with progress_on(_err()) as progress:
         rows = collection_layers(open_collection(collection), model=model, limit=limit, split=split, progress=progress)
     if plot is not None:
-        from search.presentation.geometry_plots import save_layers
+        from search.presentation.geometry_plots import plot_layers
 
-        save_layers(rows, plot)
+        plot_layers(rows, plot)
     if as_json:
         _print_json({"layers": [row.to_json() for row in rows]})
     else:
         _out().print(table_view(list(layer_rows(rows)), f"layers over {collection}", rows[-1].notes if rows else ()))
+
+
+def _show_lens(text: str, model: str, as_json: bool) -> None:
+    from search.diagnostics.lens import lens
+    from search.diagnostics.word_senses import lens_rows, open_reader
+    from search.presentation.terminal import table_view
+
+    grid = lens(text, open_reader(model))
+    if as_json:
+        _print_json(asdict(grid))
+    else:
+        _out().print(table_view(list(lens_rows(grid)), f"“{text}”", [grid.explanation]))
+
+
+def _show_portability(collection: str, model: str, limit: int | None, split: str, as_json: bool) -> None:
+    from corpora.catalog import open_collection
+    from search.diagnostics.collection_layers import collection_portability, portability_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    with progress_on(_err()) as progress:
+        found = collection_portability(
+            open_collection(collection), model=model, limit=limit, split=split, progress=progress
+        )
+    if as_json:
+        _print_json({"layers": [{"layer": layer, **asdict(asked)} for layer, asked in found.items()]})
+    else:
+        title = "recall@10 of queries in another layer's vectors, asked of the last layer's documents"
+        _out().print(table_view(list(portability_rows(found)), title, ()))
 
 
 @app.command()
@@ -544,26 +585,43 @@ def sense(
     contexts: Annotated[list[str] | None, typer.Argument(help="Two or more texts that hold it.")] = None,
     model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
     occurrence: Annotated[int, typer.Option(help="Which occurrence where a context holds several.", min=1)] = 1,
+    index_path: Annotated[
+        Path | None, typer.Option("--index", help="Cluster the word's occurrences in this index into senses.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the cosines by layer here (.png or .svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Follow a word through the layers in several contexts: where its senses part, and which neighbours moved it."""
-    from dataclasses import asdict
-
     from search.diagnostics.word_senses import follow, sense_lines, sense_rows
     from search.presentation.terminal import table_view
 
+    if index_path is not None:
+        _show_corpus_senses(word, index_path, model, as_json)
+        return
     report = follow(word, contexts or [], model=model, occurrence=occurrence)
     if plot is not None:
-        from search.presentation.sense_plots import save_senses
+        from search.presentation.sense_plots import plot_senses
 
-        save_senses(report, plot)
+        plot_senses(report, plot)
     if as_json:
         _print_json(asdict(report))
     else:
         _out().print(
             table_view(list(sense_rows(report)), f"“{word}” in {len(report.contexts)} contexts", sense_lines(report))
         )
+
+
+def _show_corpus_senses(word: str, index_path: Path, model: str, as_json: bool) -> None:
+    from indexer.opening import open_index
+    from search.diagnostics.corpus_senses import corpus_senses
+    from search.diagnostics.word_senses import corpus_sense_rows, open_reader
+    from search.presentation.terminal import table_view
+
+    found = corpus_senses(word, open_index(index_path).documents.iter_texts(), open_reader(model))
+    if as_json:
+        _print_json(asdict(found))
+    else:
+        _out().print(table_view(list(corpus_sense_rows(found)), f"“{word}” in {index_path}", ()))
 
 
 @app.command("evaluate-senses")

@@ -13,7 +13,7 @@ from indexer.manifest import load_json
 LOADERS: Mapping[str, str] = MappingProxyType(
     {
         "averaged": "indexer.static.averaging",
-        "token_table": "indexer.static.sentence_tables",
+        "token_table": "indexer.static.token_tables",
         "compiled": "indexer.contextual.compiled",
         "transformer": "indexer.contextual.transformer",
         "elmo": "indexer.contextual.elmo",

@@ -41,7 +41,5 @@ def padded(ids: Pieces, pad_id: int, multiple: int = 1) -> tuple[NDArray[np.int6
     width = -(-int(lengths.max()) // multiple) * multiple
     mask = np.arange(width) < lengths[:, None]
     array = np.full((len(ids), width), pad_id, dtype=np.int64)
-    array[mask] = np.fromiter(
-        (piece for each in ids for piece in each), dtype=np.int64, count=int(lengths.sum())
-    )
+    array[mask] = np.fromiter((piece for each in ids for piece in each), dtype=np.int64, count=int(lengths.sum()))
     return array, mask.astype(np.int64)

@@ -301,9 +301,7 @@ def load(folder: Path) -> ElmoEncoder:
         published = (folder / "options.json").read_text(encoding="utf-8")
         options = options_of(json.loads(published), folder / "options.json")
         mixing = content["mixing"]
-        spec = ElmoSpec(
-            content["model"], content["layer"], tuple(mixing) if mixing else None, content["max_tokens"]
-        )
+        spec = ElmoSpec(content["model"], content["layer"], tuple(mixing) if mixing else None, content["max_tokens"])
         encoder = ElmoEncoder(spec, options, load_file(str(folder / "weights.safetensors")), published)
     except Exception as error:
         if isinstance(error, DamagedIndexError | FormatVersionError):

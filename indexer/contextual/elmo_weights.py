@@ -123,16 +123,11 @@ def find_elmo(model: str) -> tuple[Path, Path]:
         message = f"no ELMo model at {model!r}; give a folder with *options.json and *weights.hdf5"
         raise ModelNotFoundError(message)
     folder = place if place.is_dir() else place.parent
-    if place.is_dir():
-        weights = sorted([*folder.glob("*weights.hdf5"), *folder.glob("*weights.h5")])
-    else:
-        weights = [place]
+    weights = sorted([*folder.glob("*weights.hdf5"), *folder.glob("*weights.h5")]) if place.is_dir() else [place]
     options = sorted(folder.glob("*options.json"))
     for kind, found in (("*options.json", options), ("*weights.hdf5", weights)):
         if not found:
-            message = (
-                f"{folder} holds no {kind}; an ELMo model is a folder with *options.json and *weights.hdf5"
-            )
+            message = f"{folder} holds no {kind}; an ELMo model is a folder with *options.json and *weights.hdf5"
             raise ModelNotFoundError(message)
         if len(found) > 1:
             names = ", ".join(path.name for path in found[:3])
@@ -267,9 +262,7 @@ def read_weights(path: Path, options: ElmoOptions) -> dict[str, NDArray[np.float
 
     shapes = options.shapes()
     if sum(int(np.prod(shape, dtype=np.float64)) for shape in shapes.values()) > _MOST_VALUES:
-        message = (
-            f"the options beside {path} call for more than {_MOST_VALUES:,} weights; no ELMo has as many"
-        )
+        message = f"the options beside {path} call for more than {_MOST_VALUES:,} weights; no ELMo has as many"
         raise ModelError(message)
     try:
         with h5py.File(path, "r") as file:
@@ -282,7 +275,7 @@ def read_weights(path: Path, options: ElmoOptions) -> dict[str, NDArray[np.float
         raise ModelError(message) from error
 
 
-def _read_array(file: Any, name: str, shape: tuple[int, ...], path: Path) -> NDArray[np.float32]:  # noqa: ANN401
+def _read_array(file: Any, name: str, shape: tuple[int, ...], path: Path) -> NDArray[np.float32]:
     import h5py
 
     node = file

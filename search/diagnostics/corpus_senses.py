@@ -1,8 +1,9 @@
 """The senses of a word in a corpus, found without a dictionary; and which words depend on their contexts most.
 
-Occurrences are clustered by k-means on their unit vectors; k is the one with the largest mean silhouette
-(Rousseeuw 1987), and a word whose largest is below `ONE_SENSE` is said to have one sense. Clusters are groups of
-wordings: on words with labelled senses they agree with the labels in part, and the reader is to judge by the lines.
+Occurrences are clustered by k-means on their unit vectors; k is the one with the largest silhouette (Rousseeuw 1987),
+averaged within each group and then over groups: over occurrences, one outlier split off from all the rest would often
+win. A word whose largest is below `ONE_SENSE` is said to have one sense. Clusters are groups of wordings: on words with
+labelled senses they agree with the labels in part, and the reader is to judge by the lines.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from search.diagnostics.anisotropy import Floats, token_anisotropy, unit
 from search.diagnostics.occurrences import WORD, line_around, occurrences, window
 from search.errors import DiagnosisError
 
-#: Least mean silhouette at which occurrences are said to fall into groups.
+#: Least silhouette at which occurrences are said to fall into groups.
 ONE_SENSE = 0.1
 
 _MOST_SENSES = 6
@@ -46,7 +47,7 @@ class SenseGroup:
 class CorpusSenses:
     """A word's occurrences in groups, the largest first.
 
-    `silhouettes` holds (k, mean silhouette) for each k tried; `occurrences` counts all, `read` those that were
+    `silhouettes` holds (k, silhouette) for each k tried; `occurrences` counts all, `read` those that were
     clustered, drawn at random where there are many.
     """
 
@@ -124,18 +125,20 @@ def corpus_senses(
 def group_vectors(
     vectors: Floats, *, seed: int = 0, most: int = _MOST_SENSES
 ) -> tuple[NDArray[np.int64], tuple[tuple[int, float], ...]]:
-    """Group (n, d) unit vectors: (n,) labels, and the mean silhouette of each k tried (none below four vectors)."""
+    """Group (n, d) unit vectors: (n,) labels, and the silhouette of each k tried (none below four vectors)."""
     one = np.zeros(len(vectors), dtype=np.int64)
     distinct = len(np.unique(vectors.round(6), axis=0))
     if len(vectors) < _LEAST_OCCURRENCES or distinct < 2:
         return one, ()
     from sklearn.cluster import KMeans
-    from sklearn.metrics import silhouette_score
+    from sklearn.metrics import silhouette_samples
 
     found = {}
     for k in range(2, min(most, distinct, len(vectors) // 2) + 1):
         labels = KMeans(k, n_init=10, random_state=seed).fit_predict(vectors)
-        found[k] = (float(silhouette_score(vectors, labels, metric="cosine")), labels.astype(np.int64))
+        each = silhouette_samples(vectors, labels, metric="cosine")
+        over_groups = np.mean([each[labels == label].mean() for label in range(k)])
+        found[k] = (float(over_groups), labels.astype(np.int64))
     silhouettes = tuple((k, score) for k, (score, _) in found.items())
     score, labels = max(found.values(), key=lambda each: each[0])
     return (labels if score >= ONE_SENSE else one), silhouettes

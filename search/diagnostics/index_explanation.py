@@ -103,37 +103,41 @@ def explanation_lines(name: str, explanation: Explanation, most: int = 8) -> Ite
     """Yield an explanation as lines for a reader, largest shares first."""
     match explanation:
         case WordExplanation():
-            yield f"{name}: {explanation.score:.4f} = the sum over pairs of a query word and a document word"
-            for pair in explanation.pairs[:most]:
-                yield f"  {pair.share:+.4f}  {pair.query_word} ~ {pair.document_word}"
-            rest = sum(pair.share for pair in explanation.pairs[most:])
-            yield f"  {rest:+.4f}  {max(0, len(explanation.pairs) - most)} other pairs"
-            mean = sum(share for _, share in (*explanation.query_mean, *explanation.document_mean))
-            if explanation.query_mean or explanation.document_mean:
-                yield f"  {mean + explanation.constant:+.4f}  the collection's mean, which whitening takes out"
-            if explanation.unknown:
-                yield f"  words without a vector: {', '.join(explanation.unknown)}"
+            yield from _word_lines(name, explanation, most)
         case TermExplanation():
             yield f"{name}: {explanation.score:.4f} = the sum over terms of idf x saturation"
             for term in explanation.terms[:most]:
                 found = term.statistics
-                yield (
-                    f"  {term.share:+.4f}  {found.term}: idf {found.idf:.2f} (in {found.document_frequency:,} documents)"
-                    f" x {term.saturation:.2f} (occurs {found.frequency} times; length {found.length:.0f},"
-                    f" average {found.average_length:.0f})"
-                )
+                times = f"occurs {found.frequency} times; length {found.length:.0f}, average {found.average_length:.0f}"
+                idf = f"idf {found.idf:.2f} (in {found.document_frequency:,} documents)"
+                yield f"  {term.share:+.4f}  {found.term}: {idf} x {term.saturation:.2f} ({times})"
         case ContextExplanation():
-            yield (
-                f"{name}: {explanation.score:.4f}; what it loses without a word"
-                f" ({explanation.passes} forward passes, {explanation.seconds:.2f} s)"
-            )
-            for side, words in (("query", explanation.query_words), ("document", explanation.document_words)):
-                shown = ", ".join(f"{word} {share:+.3f}" for word, share in words[:most])
-                yield f"  {side}: {shown or 'no words'}"
-            for alignment in explanation.alignment[:most]:
-                yield f"  {alignment.query_word} -> {alignment.document_word} ({alignment.cosine:.2f})"
+            yield from _context_lines(name, explanation, most)
         case FusionExplanation():
             yield f"{name}: {explanation.score:.4f} = the sum of 1 / (k + rank)"
             for member, rank in explanation.ranks.items():
                 place = "not in its list" if rank is None else f"rank {rank}"
                 yield f"  {explanation.shares[member]:+.4f}  {member}: {place}"
+
+
+def _word_lines(name: str, explanation: WordExplanation, most: int) -> Iterator[str]:
+    yield f"{name}: {explanation.score:.4f} = the sum over pairs of a query word and a document word"
+    for pair in explanation.pairs[:most]:
+        yield f"  {pair.share:+.4f}  {pair.query_word} ~ {pair.document_word}"
+    rest = sum(pair.share for pair in explanation.pairs[most:])
+    yield f"  {rest:+.4f}  {max(0, len(explanation.pairs) - most)} other pairs"
+    mean = sum(share for _, share in (*explanation.query_mean, *explanation.document_mean))
+    if explanation.query_mean or explanation.document_mean:
+        yield f"  {mean + explanation.constant:+.4f}  the collection's mean, which whitening takes out"
+    if explanation.unknown:
+        yield f"  words without a vector: {', '.join(explanation.unknown)}"
+
+
+def _context_lines(name: str, explanation: ContextExplanation, most: int) -> Iterator[str]:
+    passes = f"{explanation.passes} forward passes, {explanation.seconds:.2f} s"
+    yield f"{name}: {explanation.score:.4f}; what it loses without a word ({passes})"
+    for side, words in (("query", explanation.query_words), ("document", explanation.document_words)):
+        shown = ", ".join(f"{word} {share:+.3f}" for word, share in words[:most])
+        yield f"  {side}: {shown or 'no words'}"
+    for alignment in explanation.alignment[:most]:
+        yield f"  {alignment.query_word} -> {alignment.document_word} ({alignment.cosine:.2f})"

@@ -145,9 +145,11 @@ def survey_layers(
         Told of the forward passes.
     """
     progress = progress or Silent()
-    documents = _pooled(reader, collection.texts, "reading the layers of the documents", progress)
+    documents = pooled_states(reader, collection.texts, "reading the layers of the documents", progress)
     asked = {query: text for query, text in collection.queries.items() if collection.qrels.get(query)}
-    queries = _pooled(reader, list(asked.values()), "reading the layers of the queries", progress) if asked else None
+    queries = (
+        pooled_states(reader, list(asked.values()), "reading the layers of the queries", progress) if asked else None
+    )
     general = general_texts(background)
     spaces = _general_spaces(reader, general, len(documents), progress)
     contexts = _contextuality(reader, collection.texts, len(documents), rng, progress)
@@ -178,7 +180,8 @@ def survey_layers(
     return rows
 
 
-def _pooled(reader: LayerReader, texts: Sequence[str], task: str, progress: Progress) -> Floats:
+def pooled_states(reader: LayerReader, texts: Sequence[str], task: str, progress: Progress) -> Floats:
+    """Return the (1 + L, n, d) pooled states of texts, in blocks of like length."""
     progress.start(task, len(texts), "texts")
     # Texts of like length go together, whatever the reader does inside a block.
     order = sorted(range(len(texts)), key=lambda number: len(texts[number]), reverse=True)
@@ -202,7 +205,7 @@ def _general_spaces(
     if not general.passages or not general.sentences:
         return [None] * layers
     both = [
-        _pooled(reader, texts, f"reading the layers of general {name}", progress)
+        pooled_states(reader, texts, f"reading the layers of general {name}", progress)
         for name, texts in (("texts", general.passages), ("sentences", general.sentences))
     ]
     return [GeneralSpace.measure(passages, sentences) for passages, sentences in zip(*both, strict=True)]

@@ -8,6 +8,8 @@ import numpy as np
 from indexer.contextual.checkpoint import TransformerSpec
 from indexer.contextual.states import StateReader, open_states
 from indexer.encoder import WordEncoder
+from search.diagnostics.corpus_senses import CorpusSenses
+from search.diagnostics.lens import LensGrid
 from search.diagnostics.senses import SenseReport, sense_report
 from search.diagnostics.word_in_context import SenseEvaluation
 
@@ -71,6 +73,28 @@ def sense_lines(report: SenseReport) -> Iterator[str]:
         )
         yield f"context {number}: masking moves it by {moved or 'nothing'}; most attention to {looked or 'nothing'}"
     yield from report.notes
+
+
+def lens_rows(grid: LensGrid) -> Iterator[dict[str, str]]:
+    """Yield a row a token: the nearest item by layer."""
+    for place, piece in enumerate(grid.pieces):
+        cells = {
+            f"layer {layer}": cells[place][0].piece if cells[place] else "" for layer, cells in enumerate(grid.cells)
+        }
+        yield {"token": piece, **cells}
+
+
+def corpus_sense_rows(found: CorpusSenses) -> Iterator[dict[str, str]]:
+    """Yield a row a group of occurrences, with example lines."""
+    for number, group in enumerate(found.groups, start=1):
+        for place, example in enumerate(group.examples):
+            first = place == 0
+            yield {
+                "sense": str(number) if first else "",
+                "occurrences": f"{group.size} of {found.read}" if first else "",
+                "cosine to its centre": f"{example.cosine:.2f}",
+                "for instance": example.line,
+            }
 
 
 def accuracy_rows(found: SenseEvaluation) -> Iterator[dict[str, str]]:

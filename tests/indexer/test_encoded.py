@@ -19,13 +19,9 @@ def _vectors(numbers: list[int]) -> np.ndarray:
     return np.array([[number, -number, 0.5] for number in numbers], dtype=np.float32).reshape(-1, 3)
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 400), unique=True, max_size=30), max_size=5), st.integers(0, 2**32 - 1)
-)
+@given(st.lists(st.lists(st.integers(0, 400), unique=True, max_size=30), max_size=5), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_what_was_added_is_found_after_reopening(
-    tmp_path_factory, blocks: list[list[int]], seed: int
-) -> None:
+def test_what_was_added_is_found_after_reopening(tmp_path_factory, blocks: list[list[int]], seed: int) -> None:
     folder = tmp_path_factory.mktemp("encoded")
     held = EncodedTexts(folder, 3)
     for block in blocks:

@@ -25,9 +25,7 @@ def test_ids_and_texts_of_any_kind_come_back(
 ) -> None:
     folder = tmp_path_factory.mktemp("judged")
     qrels = {"test": {query_id: {doc_id: grade}}}
-    judgement_files.save(
-        _collection({query_id: Query(query_id, text, {"a": 1})}, qrels), folder / "judgements"
-    )
+    judgement_files.save(_collection({query_id: Query(query_id, text, {"a": 1})}, qrels), folder / "judgements")
     found = judgement_files.load(folder / "judgements")
     assert found.queries == {query_id: Query(query_id, text, {"a": 1})}
     assert found.qrels == qrels

@@ -9,9 +9,7 @@ from indexer.spec import DEFAULT_RETRIEVERS, Family, parse_retriever, parse_retr
 
 
 def test_options_with_commas_belong_to_the_retriever_before_them() -> None:
-    specs = parse_retrievers(
-        "bm25,l3=contextual:layer=3,pooling=mean,whitened,static:vectors=a.bin,weights=sif"
-    )
+    specs = parse_retrievers("bm25,l3=contextual:layer=3,pooling=mean,whitened,static:vectors=a.bin,weights=sif")
     assert [(spec.name, spec.family, dict(spec.options)) for spec in specs] == [
         ("bm25", Family.BM25, {}),
         ("l3", Family.CONTEXTUAL, {"layer": "3", "pooling": "mean"}),

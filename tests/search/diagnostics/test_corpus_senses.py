@@ -21,6 +21,15 @@ def test_groups_are_found_and_their_number_is_chosen(rng):
     assert len({(label, true) for label, true in zip(labels.tolist(), truth.tolist(), strict=True)}) == 3
 
 
+def test_an_outlier_does_not_hide_two_groups(rng):
+    # Two loose groups of 12 and a stray occurrence: the best mean over occurrences parts the stray one from the rest.
+    centres = np.eye(6)[[0] * 12 + [1] * 12]
+    vectors = unit(np.concatenate([centres + 0.35 * rng.normal(size=(24, 6)), -np.ones((1, 6))]))
+    labels, _ = group_vectors(vectors)
+    assert len(set(labels[:12].tolist()) | set(labels[12:24].tolist())) > 1
+    assert np.bincount(labels).max() <= 13
+
+
 def test_one_cloud_few_and_equal_vectors_are_one_sense(rng):
     for vectors in (unit(rng.normal(size=(200, 60))), unit(rng.normal(size=(3, 5))), np.tile([[1.0, 0]], (50, 1))):
         assert not group_vectors(vectors)[0].any()

@@ -58,7 +58,9 @@ def test_no_documents_give_empty_rankings(build: Build) -> None:
     searcher.close()
 
 
-@pytest.mark.parametrize("query", ["", "   ", "!!!", "zxqv blorft", "🤷", "\x00", "(((", "NOT", "[a TO", '"unclosed', "a*"])
+@pytest.mark.parametrize(
+    "query", ["", "   ", "!!!", "zxqv blorft", "🤷", "\x00", "(((", "NOT", "[a TO", '"unclosed', "a*"]
+)
 def test_a_query_without_a_known_word_finds_nothing_and_shows_no_nan(build: Build, query: str) -> None:
     searcher = Searcher.open(build(["river bank", "money loan"]))
     comparison = searcher.search(query)
@@ -208,7 +210,9 @@ def test_fusion_by_hand() -> None:
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), min_size=2, max_size=4))
 @settings(max_examples=60, deadline=None)
-def test_fusion_holds_every_document_once_and_does_not_depend_on_the_order_of_lists(lists: list[list[str]]) -> None:
+def test_fusion_holds_every_document_once_and_does_not_depend_on_the_order_of_lists(
+    lists: list[list[str]],
+) -> None:
     rankings = [[ScoredDocument(doc_id, 1.0 / (1 + n)) for n, doc_id in enumerate(ids)] for ids in lists]
     fused = fuse(rankings)
     assert sorted(d.doc_id for d in fused) == sorted({doc_id for ids in lists for doc_id in ids})
