@@ -167,7 +167,7 @@ def _right_by_group(features: Floats, labels: Labels, groups: NDArray[np.int64],
 
 
 def _right(features: Floats, labels: Labels, parts: Any) -> int:
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     right = 0
     # On a few dozen rows, threads cost ten times what they bring.
