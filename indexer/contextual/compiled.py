@@ -1,5 +1,6 @@
 """The run-time of compiled encoders: numpy, openvino and tokenizers, no torch."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -36,6 +37,7 @@ MODEL_FILES = ("model.xml", "model.bin", "tokenizer.json")
 _FEW = 4
 #: Texts tokenised at once while earlier ones are being encoded.
 _BLOCK = 4096
+_CACHED_MODELS = 16
 _BATCH_PIECES = 2048
 _BATCH_TEXTS = 128
 
@@ -268,7 +270,8 @@ def compile_model(path: Path, precision: Precision, mode: str) -> Any:
     precision
         What its arithmetic was made for.
     mode
-        LATENCY: all cores on one text at a time; THROUGHPUT: one text a core, many at a time.
+        LATENCY: one text on one core, which for a short one ends sooner than cores that wait for each other;
+        THROUGHPUT: one text a core, many at a time.
     """
     forbid_telemetry()
     import openvino
@@ -280,16 +283,31 @@ def compile_model(path: Path, precision: Precision, mode: str) -> Any:
         "INFERENCE_PRECISION_HINT": hint if hint.upper() in _capabilities(core) else "f32",
         "PERFORMANCE_HINT": mode,
         "NUM_STREAMS": 1 if mode == "LATENCY" else cores,
-        "INFERENCE_NUM_THREADS": cores,
+        "INFERENCE_NUM_THREADS": 1 if mode == "LATENCY" else cores,
     }
     cache = cache_folder()
     if cache is not None:
         settings["CACHE_DIR"] = str(cache / "openvino")
     try:
-        return core.compile_model(str(path), "CPU", settings)
+        model = core.compile_model(str(path), "CPU", settings)
     except RuntimeError as error:
         message = f"{path} cannot be compiled for this machine ({str(error).splitlines()[0]}); index again"
         raise DamagedIndexError(message) from error
+    if cache is not None:
+        prune(cache / "openvino")
+    return model
+
+
+def prune(folder: Path, most: int = _CACHED_MODELS) -> None:
+    """Remove the compiled models that were longest unused: every build of an index leaves one, 45 MB in int8."""
+    used: list[tuple[float, Path]] = []
+    for path in folder.glob("*.blob"):
+        with contextlib.suppress(OSError):
+            state = path.stat()
+            used.append((max(state.st_atime, state.st_mtime), path))
+    for _, path in sorted(used)[: max(0, len(used) - most)]:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def cache_folder() -> Path | None:
