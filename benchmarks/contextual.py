@@ -13,8 +13,9 @@ from corpora.builtin.lee import open_lee
 from corpora.catalog import open_collection
 from corpora.progress import Silent
 from indexer.contextual.checkpoint import find_checkpoint
-from indexer.contextual.compiled import CompiledEncoder, available_cores
+from indexer.contextual.compiled import CompiledEncoder
 from indexer.contextual.conversion import Precision, compile_encoder
+from indexer.contextual.runtime import available_cores
 from indexer.contextual.transformer import TransformerEncoder, TransformerSpec, open_transformer
 
 ROUNDS = 5

@@ -38,6 +38,7 @@ def test_int8_of_the_built_in_model_passes_the_gate(minilm_int8):
     assert (encoder.folder / "model.bin").stat().st_size < 24_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.real_model
 def test_bf16_of_the_built_in_model_is_nearly_exact(minilm, news, tmp_path):
     _, gate = compile_encoder(minilm, tmp_path, precision=Precision.BF16, calibration=news, progress=Silent())
@@ -76,9 +77,9 @@ def test_calibration_groups_hold_no_padding_and_keep_the_last_piece():
     assert lengths == [3, 11, 19]
 
 
-def test_calibration_stops_at_its_budget_of_pieces():
-    groups = calibration_batches([[7] * 256] * 1000)
-    assert sum(group.size for group in groups) == 256 * 128
+def test_calibration_takes_texts_evenly_within_its_budget_of_pieces():
+    groups = calibration_batches([[number] * 10 for number in range(100)], most_pieces=55)
+    assert sorted(group_row[0] for group in groups for group_row in group) == [0, 25, 50, 74, 99]
 
 
 def test_the_gates_texts_are_of_all_lengths():

@@ -1,0 +1,112 @@
+"""OpenVINO on this machine: precisions, cores, and the compile cache in the user's cache folder."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from indexer.contextual.telemetry import forbid_telemetry
+from indexer.errors import DamagedIndexError
+
+_CACHED_MODELS = 16
+
+
+class Precision(StrEnum):
+    """Arithmetic of a compiled encoder."""
+
+    INT8 = "int8"
+    BF16 = "bf16"
+    FP32 = "fp32"
+
+
+#: What OpenVINO is told to compute in, where the machine can; otherwise fp32. Without a hint it takes bf16
+#: wherever there is bf16. An int8 model's linear layers are int8 in any case; the hint is for the rest of it.
+PRECISION_HINTS: Mapping[Precision, str] = MappingProxyType(
+    {Precision.INT8: "bf16", Precision.BF16: "bf16", Precision.FP32: "f32"}
+)
+
+
+def compile_model(path: Path, precision: Precision, mode: str) -> Any:
+    """Compile an OpenVINO model for this machine, through the compile cache in the user's cache folder.
+
+    Parameters
+    ----------
+    path
+        The model's XML file.
+    precision
+        What its arithmetic was made for.
+    mode
+        LATENCY: one text on one core, which for a short one ends sooner than cores that wait for each other;
+        THROUGHPUT: one text a core, many at a time.
+    """
+    forbid_telemetry()
+    import openvino
+
+    cores = available_cores()
+    core = openvino.Core()
+    hint = PRECISION_HINTS[precision]
+    settings: dict[str, Any] = {
+        "INFERENCE_PRECISION_HINT": hint if hint.upper() in _capabilities(core) else "f32",
+        "PERFORMANCE_HINT": mode,
+        "NUM_STREAMS": 1 if mode == "LATENCY" else cores,
+        "INFERENCE_NUM_THREADS": 1 if mode == "LATENCY" else cores,
+    }
+    cache = cache_folder()
+    if cache is not None:
+        settings["CACHE_DIR"] = str(cache / "openvino")
+    try:
+        model = core.compile_model(str(path), "CPU", settings)
+    except RuntimeError as error:
+        message = f"{path} cannot be compiled for this machine ({str(error).splitlines()[0]}); index again"
+        raise DamagedIndexError(message) from error
+    if cache is not None:
+        prune(cache / "openvino")
+    return model
+
+
+def prune(folder: Path, most: int = _CACHED_MODELS) -> None:
+    """Remove the compiled models that were longest unused: every build of an index leaves one, 45 MB in int8."""
+    used: list[tuple[float, Path]] = []
+    for path in folder.glob("*.blob"):
+        with contextlib.suppress(OSError):
+            state = path.stat()
+            used.append((max(state.st_atime, state.st_mtime), path))
+    for _, path in sorted(used)[: max(0, len(used) - most)]:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def cache_folder() -> Path | None:
+    """Return the folder for what can be computed again, made where missing; None where none can be written.
+
+    `TWINDEX_CACHE` names it; otherwise it lies where the platform keeps such things.
+    """
+    chosen = os.environ.get("TWINDEX_CACHE")
+    if chosen:
+        folder = Path(chosen)
+    elif sys.platform == "win32":
+        folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "twindex" / "Cache"
+    elif sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Caches" / "twindex"
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twindex"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def available_cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def _capabilities(core: Any) -> Collection[str]:
+    return set(core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
