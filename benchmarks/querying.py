@@ -17,6 +17,7 @@ from indexer.spec import parse_retrievers
 
 _ROUNDS = 7
 _WARM_QUERIES = 60
+_WARM_ROUNDS = 3
 
 #: Loads a model and a FAISS file, encodes, searches: what a person would write.
 SCRIPT = """
@@ -27,6 +28,36 @@ index = faiss.read_index(sys.argv[2])
 scores, rows = index.search(model.encode([sys.argv[3]], normalize_embeddings=True), 10)
 print(rows[0].tolist())
 """
+
+_TIMING = """
+times = []
+for query in [queries[0], *queries]:
+    started = time.perf_counter()
+    answer(query)
+    times.append((time.perf_counter() - started) * 1000)
+print(statistics.median(times[1:]))
+"""
+WARM_OURS = (
+    """
+import json, statistics, sys, time
+from search.retrieval.searcher import Searcher
+queries = json.load(sys.stdin)
+retriever = Searcher.open(sys.argv[1]).retrievers["contextual"]
+answer = lambda query: retriever.retrieve(query, 10)
+"""
+    + _TIMING
+)
+WARM_PEER = (
+    """
+import json, statistics, sys, time
+import faiss
+from sentence_transformers import SentenceTransformer
+queries = json.load(sys.stdin)
+model, index = SentenceTransformer(sys.argv[1]), faiss.read_index(sys.argv[2])
+answer = lambda query: index.search(model.encode([query], normalize_embeddings=True), 10)
+"""
+    + _TIMING
+)
 
 
 def compare(collection: str) -> dict[str, dict[str, Any]]:
@@ -76,33 +107,34 @@ def _seconds(command: list[str]) -> float:
 
 
 def _warm(index: Path, faiss_file: Path, model: str, collection: str) -> dict[str, Any]:
-    import faiss
-    from sentence_transformers import SentenceTransformer
-
-    from search.retrieval.searcher import Searcher
-
-    searcher = Searcher.open(index)
-    peer, vectors = SentenceTransformer(model), faiss.read_index(str(faiss_file))
+    """Time both in processes of their own, in turn: in one process the threads of one would wait on the other's."""
     queries = [query.text for query in open_collection(collection).queries.values()][:_WARM_QUERIES]
-    retriever = searcher.retrievers["contextual"]
-    ours, theirs = [], []
-    for query in [queries[0], *queries]:
-        started = time.perf_counter()
-        retriever.retrieve(query, 10)
-        ours.append((time.perf_counter() - started) * 1000)
-        started = time.perf_counter()
-        vectors.search(peer.encode([query], normalize_embeddings=True), 10)
-        theirs.append((time.perf_counter() - started) * 1000)
-    searcher.close()
-    pairs = list(zip(ours, theirs, strict=True))[1:]
+    asked = json.dumps(queries)
+    runs = [
+        (_median([WARM_OURS, str(index)], asked), _median([WARM_PEER, model, str(faiss_file)], asked))
+        for _ in range(_WARM_ROUNDS)
+    ]
     return {
-        "ratio": statistics.median(theirs / mine for mine, theirs in pairs),
-        "ours": statistics.median(mine for mine, _ in pairs),
-        "peer": statistics.median(theirs for _, theirs in pairs),
+        "ratio": statistics.median(theirs / mine for mine, theirs in runs),
+        "ours": statistics.median(mine for mine, _ in runs),
+        "peer": statistics.median(theirs for _, theirs in runs),
         "unit": "ms",
-        "queries": len(pairs),
+        "queries": len(queries),
+        "rounds": _WARM_ROUNDS,
         "threads": os.cpu_count(),
     }
+
+
+def _median(arguments: list[str], asked: str) -> float:
+    done = subprocess.run(
+        [sys.executable, "-c", *arguments],
+        input=asked,
+        text=True,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    return float(done.stdout.split()[-1])
 
 
 if __name__ == "__main__":
