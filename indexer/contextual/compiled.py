@@ -28,7 +28,7 @@ FORMAT = 1
 DESCRIPTION = "encoder.json"
 MODEL_FILES = ("model.xml", "model.bin", "tokenizer.json")
 
-#: Up to so many texts are answered one after another with all cores on each, more are spread over the cores.
+#: Up to so many texts are answered one after another on one core, more are spread over the cores.
 _FEW = 4
 #: Texts tokenised at once while earlier ones are being encoded.
 _BLOCK = 4096
