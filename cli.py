@@ -254,6 +254,7 @@ def evaluate(
     qrels: Annotated[Path | None, typer.Option(help="Judgements (TREC or BEIR form) to score run files by.")] = None,
     runs: Annotated[Path | None, typer.Option(help="Write TREC runs and per-query scores here.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
+    pictures: Annotated[Path | None, typer.Option(help="With --report: its pictures as files in this folder.")] = None,
     price_per_hour: Annotated[
         float | None, typer.Option(help="What this machine costs an hour: adds money per million.", min=0)
     ] = None,
@@ -300,7 +301,7 @@ def evaluate(
             if report is not None:
                 from search.reporting import report_index
 
-                report_index(searcher, evaluation, found, report, progress=progress)
+                report_index(searcher, evaluation, found, report, progress=progress, pictures=pictures)
     if as_json:
         _print_json(evaluation.to_json())
     else:

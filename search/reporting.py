@@ -10,7 +10,7 @@ from corpora.progress import Progress
 from search.diagnostics.index_geometry import SpaceReport, index_geometry
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.marks import query_marks
-from search.presentation.report import Histogram, Report, write_report
+from search.presentation.report import Histogram, Report, write_pictures, write_report
 from search.ranking import Run
 from search.retrieval.searcher import Searcher
 
@@ -19,9 +19,15 @@ _SAMPLE = 2000
 
 
 def report_index(
-    searcher: Searcher, evaluation: Evaluation, runs: Mapping[str, Run], path: Path, *, progress: Progress
+    searcher: Searcher,
+    evaluation: Evaluation,
+    runs: Mapping[str, Run],
+    path: Path,
+    *,
+    progress: Progress,
+    pictures: Path | None = None,
 ) -> None:
-    """Write the report of an evaluation of an index.
+    """Write the report of an evaluation of an index, and its pictures as files into a folder where one is given.
 
     Raises
     ------
@@ -38,6 +44,8 @@ def report_index(
         provenance=dict(_provenance(searcher, evaluation)),
     )
     write_report(report, path)
+    if pictures is not None:
+        write_pictures(report, pictures)
 
 
 def _histogram(space: SpaceReport) -> Histogram:
