@@ -118,7 +118,7 @@ def _fill_approximate(
     if not tuning.reached:
         workshop.note(
             f"{spec.name}: {factory} reaches recall@{DEPTH} {tuning.recall:.3f} of exact search,"
-            f" below the target {tuning.target:g}; Flat or IVF...,SQfp16 would reach it"
+            f" below the target {tuning.target:g}; Flat or the kind chosen without --factory would reach it"
         )
     return store, {
         "approximation": {

@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from indexer.errors import DamagedIndexError, FactoryError, TooFewVectorsError
 from indexer.vectors import Vectors, as_float32
 
-#: Candidates that a re-ranking kind re-ranks at least: a constant, so that the first 10 stay the first 10 of 100.
-_CANDIDATES = 400
+#: Candidates that a re-ranking kind re-ranks unless it is tuned, for a query of any k: the first 10 stay those of 100.
+_CANDIDATES = 2000
+_MOST_CANDIDATES = 32_000
+#: FAISS keeps candidates as a multiple of k; the file's multiple is one of this k.
+_UNIT = 10
 _CHUNK = 65_536
 _CORES: int = faiss.omp_get_max_threads()
 #: Multiply-adds up to which a search runs on one core.
 _ONE_CORE_WORK = 10_000_000
-#: Header of a FAISS file -> how it is mapped into memory; other kinds are read. FAISS 1.15 crashes when told to
-#: map fast-scan inverted lists, so the kinds that can be mapped are named.
+#: Header of a FAISS file -> how it is mapped into memory; kinds that FAISS cannot map are read.
 _MAPPED = {
     b"IxFI": faiss.IO_FLAG_MMAP_IFC,
+    b"IxRF": faiss.IO_FLAG_MMAP_IFC,
     b"IwFl": faiss.IO_FLAG_MMAP,
     b"IwSq": faiss.IO_FLAG_MMAP,
     b"IwPQ": faiss.IO_FLAG_MMAP,
@@ -108,6 +111,8 @@ class VectorStore:
             message = f"FAISS cannot build {factory!r} for {dimension} dimensions: {_reason(error)}; use Flat"
             raise FactoryError(message) from error
         store = cls(index)
+        if (refining := store._refining()) is not None:
+            refining.k_factor = _CANDIDATES / _UNIT
         if not index.is_trained:
             store._train(factory, training if training is not None else np.zeros((0, dimension), np.float32))
         try:
@@ -142,37 +147,51 @@ class VectorStore:
     @property
     def keeps_lengths(self) -> bool:
         """Whether stored vectors have the length they came with: plain floats, of 32 or 16 bits."""
-        kind = faiss.downcast_index(self.index)
+        refining = self._refining()
+        kind = faiss.downcast_index(self.index if refining is None else refining.refine_index)
         if isinstance(kind, faiss.IndexIVFScalarQuantizer | faiss.IndexScalarQuantizer):
             return bool(kind.sq.qtype == faiss.ScalarQuantizer.QT_fp16)
         return isinstance(kind, faiss.IndexFlat | faiss.IndexIVFFlat)
 
-    # Search effort: how many of its lists (IVF) or candidates (HNSW) an approximate kind looks at
+    # Search effort: how much of itself an approximate kind looks at
 
     @property
     def effort(self) -> int:
-        """Lists probed (IVF) or candidates kept (HNSW) by a search; 0 where the kind has no such setting."""
-        ivf, graph = self._ivf(), self._graph()
-        return int(ivf.nprobe) if ivf is not None else int(graph.hnsw.efSearch) if graph is not None else 0
+        """Lists probed (IVF), candidates kept (HNSW) or re-ranked (Refine) by a search; 0 where there is no choice."""
+        if (ivf := self._ivf()) is not None:
+            return int(ivf.nprobe)
+        if (refining := self._refining()) is not None:
+            return int(round(float(refining.k_factor) * _UNIT))
+        graph = self._graph()
+        return 0 if graph is None else int(graph.hnsw.efSearch)
 
     @property
     def most_effort(self) -> int:
         """The effort beyond which nothing is gained."""
-        ivf = self._ivf()
-        return int(ivf.nlist) if ivf is not None else min(self.size, 4096) if self._graph() is not None else 0
+        if (ivf := self._ivf()) is not None:
+            return int(ivf.nlist)
+        if self._refining() is not None:
+            return min(self.size, _MOST_CANDIDATES)
+        return 0 if self._graph() is None else min(self.size, 4096)
 
-    @property
-    def has_lists(self) -> bool:
-        """Whether the effort counts inverted lists."""
-        return self._ivf() is not None
+    def least_effort(self, rows: int) -> int:
+        """Return the effort with which a search looks at so many rows closely, in the mean."""
+        if (ivf := self._ivf()) is not None:
+            return min(self.most_effort, -(-rows * int(ivf.nlist) // max(1, self.size)))
+        return min(self.most_effort, rows if self._refining() is not None else 1)
 
     def set_effort(self, effort: int) -> None:
         """Set the effort of searches; FAISS keeps it in the file."""
-        ivf, graph = self._ivf(), self._graph()
-        if ivf is not None:
+        if (ivf := self._ivf()) is not None:
             ivf.nprobe = effort
-        elif graph is not None:
+        elif (refining := self._refining()) is not None:
+            refining.k_factor = effort / _UNIT
+        elif (graph := self._graph()) is not None:
             graph.hnsw.efSearch = effort
+
+    def _refining(self) -> "faiss.IndexRefine | None":
+        index = faiss.downcast_index(self.index)
+        return index if isinstance(index, faiss.IndexRefine) else None
 
     def _ivf(self) -> "faiss.IndexIVF | None":
         found = faiss.try_extract_index_ivf(self.index)
@@ -333,8 +352,10 @@ def _parameters(index: "faiss.Index", k: int, effort: int) -> "faiss.SearchParam
     if isinstance(inner, faiss.IndexHNSW):
         return faiss.SearchParametersHNSW(efSearch=max(effort, k))
     if isinstance(inner, faiss.IndexRefine):
+        has_lists = faiss.try_extract_index_ivf(inner.base_index) is not None
+        candidates = inner.k_factor * _UNIT if has_lists else effort
         return faiss.IndexRefineSearchParameters(
-            k_factor=max(1.0, _CANDIDATES / k), base_index_params=_parameters(inner.base_index, k, effort)
+            k_factor=max(1.0, candidates / k), base_index_params=_parameters(inner.base_index, k, effort)
         )
     if isinstance(inner, faiss.IndexPreTransform):
         deeper = _parameters(inner.index, k, effort)

@@ -13,7 +13,15 @@ from indexer.stores.vector import VectorStore, check_factory
 from indexer.vectors import Vectors, normalize
 
 N, D = 1500, 16
-FLOATS = ["Flat", "IVF16,Flat", "IVF16,SQfp16", "HNSW16", "IVF16,PQ8x4fs,Refine(SQfp16)", "RR16,IVF16,Flat"]
+FLOATS = [
+    "Flat",
+    "IVF16,Flat",
+    "IVF16,SQfp16",
+    "HNSW16",
+    "IVF16,PQ8x4fs,Refine(SQfp16)",
+    "RR16,IVF16,Flat",
+    "PQ8x4fs,Refine(SQfp16)",
+]
 CODES = ["SQ8", "IVF16,SQ8", "PQ8x4", "IVF16,PQ8x4fs"]
 
 
@@ -152,8 +160,10 @@ def test_a_file_that_is_no_index_is_named(tmp_path: Path) -> None:
 
 def test_size_decides_the_kind() -> None:
     assert choose_factory(20_000, 384) == "Flat"
-    assert choose_factory(1_000_000, 50) == "IVF1024,Flat"
-    assert choose_factory(10_000_000, 384) == "IVF4096,SQfp16"
+    assert choose_factory(1_000_000, 50) == "PQ25x4fs,Refine(SQfp16)"
+    assert choose_factory(1_000_000, 384) == "PQ128x4fs,Refine(SQfp16)"
+    assert choose_factory(1_000_000, 257) == "PQ257x4fs,Refine(SQfp16)"
+    assert choose_factory(10_000_000, 768) == "IVF4096,PQ256x4fs,Refine(SQfp16)"
 
 
 def test_a_recall_below_the_target_is_known(vectors: Vectors, queries: Vectors) -> None:
