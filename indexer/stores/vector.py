@@ -161,7 +161,7 @@ class VectorStore:
         if (ivf := self._ivf()) is not None:
             return int(ivf.nprobe)
         if (refining := self._refining()) is not None:
-            return int(round(float(refining.k_factor) * _UNIT))
+            return round(float(refining.k_factor) * _UNIT)
         graph = self._graph()
         return 0 if graph is None else int(graph.hnsw.efSearch)
 
