@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.approximation import DEPTH, ExactBest, choose_factory, tune
+from indexer.encoded import BLOCK
 from indexer.encoder import Role
 from indexer.errors import TooFewVectorsError
 from indexer.layout import RetrieverLayout
@@ -46,9 +47,15 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
         prepared, WhiteningSpec.parse(spec.get("whitening", DEFAULT_WHITENING.get(spec.family, "none"))), workshop
     )
 
+    def project(block: Vectors) -> Vectors:
+        return block if whitening is None else normalize(whitening.transform(block))
+
     def blocks() -> Iterator[Vectors]:
-        for block in prepared.blocks():
-            yield block if whitening is None else normalize(whitening.transform(block))
+        earlier = _earlier_vectors(prepared, spec, whitening, workshop)
+        if earlier is not None:
+            new = map(project, prepared.some(np.flatnonzero(workshop.earlier_rows < 0)))
+            return _merged(earlier, workshop.earlier_rows, new)
+        return map(project, prepared.blocks())
 
     unknown: list[NDArray[np.int64]] = []
 
@@ -130,6 +137,30 @@ def _fill_approximate(
             "target": tuning.target,
         }
     }
+
+
+def _earlier_vectors(
+    prepared: Prepared, spec: RetrieverSpec, whitening: Whitening | None, workshop: Workshop
+) -> VectorStore | None:
+    """Return the vectors of the generation before, where they are what would be computed again."""
+    if workshop.frozen is None:
+        return None
+    mark = "" if whitening is None else whitening.fingerprint
+    return workshop.frozen.vectors(spec, prepared.encoder.fingerprint, mark)
+
+
+def _merged(earlier: VectorStore, places: NDArray[np.int64], new: Iterator[Vectors]) -> Iterator[Vectors]:
+    """Yield the vectors of all texts: from the rows of an earlier store, and where that is -1 the next new ones."""
+    waiting = np.zeros((0, earlier.dimension), np.float32)
+    for start in range(0, len(places), BLOCK):
+        here = places[start : start + BLOCK]
+        wanted = int((here < 0).sum())
+        while len(waiting) < wanted:
+            waiting = np.concatenate([waiting, next(new)])
+        block = np.empty((len(here), earlier.dimension), np.float32)
+        block[here >= 0] = earlier.reconstruct(here[here >= 0])
+        block[here < 0], waiting = waiting[:wanted], waiting[wanted:]
+        yield block
 
 
 def _kept_whitening(prepared: Prepared, spec: RetrieverSpec, workshop: Workshop) -> Whitening | None:

@@ -35,6 +35,8 @@ class Prepared:
         Encodes its queries.
     blocks
         Yields the (b, d) vectors of all texts in order of row, anew at each call.
+    some
+        Yields those of the given rows.
     general
         Measures general text in the same space, which is what `auto` whitening goes by.
     dimension
@@ -53,6 +55,7 @@ class Prepared:
 
     encoder: Encoder
     blocks: Callable[[], Iterator[Vectors]]
+    some: Callable[[NDArray[np.int64]], Iterator[Vectors]]
     general: Callable[[], GeneralSpace | None]
     dimension: int
     encoder_folder: Path | None = None
@@ -167,12 +170,15 @@ def _streamed(
             progress.advance(len(texts))
         progress.finish()
 
+    def some(rows: NDArray[np.int64]) -> Iterator[Vectors]:
+        return map(encoder.encode, workshop.text_blocks(rows=rows))
+
     def general() -> GeneralSpace | None:
         return measure_general(encoder, workshop.background)
 
     # Nobody has counted the words of this corpus for a kept encoder, and counting would take longer than all the rest.
     tokens = workshop.word_statistics.n_tokens if folder is None else 0
-    return Prepared(encoder, blocks, general, encoder.dimension, folder, model, tokens, findings=findings or {})
+    return Prepared(encoder, blocks, some, general, encoder.dimension, folder, model, tokens, findings=findings or {})
 
 
 def _token_table(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
@@ -191,6 +197,7 @@ def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     return Prepared(
         made.encoder,
         lambda: workshop.encoded_blocks(made),
+        lambda rows: workshop.encoded_blocks(made, rows),
         lambda: workshop.general_space(made),
         made.encoder.dimension,
         made.folder,
@@ -241,7 +248,7 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     prepared = _streamed(encoder, workshop, model=made.model, findings=findings)
     if spec.get("query") == "contextual":
         workshop.encoded(made)
-        prepared = replace(prepared, blocks=space.blocks)
+        prepared = replace(prepared, blocks=space.blocks, some=lambda rows: iter([space.teacher(rows)]))
     return replace(prepared, earlier=earlier)
 
 

@@ -20,6 +20,7 @@ from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_checks
 from indexer.publication import current_generation
 from indexer.spec import RetrieverSpec
 from indexer.stores.documents import DocumentStore
+from indexer.stores.vector import VectorStore
 
 #: New texts, as a share of the texts that statistics were made from, beyond which they are called stale.
 DRIFT = 0.2
@@ -90,6 +91,14 @@ class Prior:
         if record.spec.get("whitening") != spec.get("whitening") or not self.is_whole(f"{spec.name}/whitening.npz"):
             return None
         return self.generation.retriever(spec.name).whitening
+
+    def vectors(self, spec: RetrieverSpec, encoder: str, whitening: str) -> VectorStore | None:
+        """Return a retriever's vectors where they are of this encoder and whitening and kept as they were made."""
+        record = self.manifest.retriever(spec.name)
+        path = self.generation.retriever(spec.name).vectors
+        if record is None or (record.encoder, record.whitening) != (encoder, whitening) or record.factory != "Flat":
+            return None
+        return VectorStore.open(path) if self.is_whole(f"{spec.name}/{path.name}") else None
 
     def statistics(self, name: str) -> tuple[int, int]:
         """Return of how many texts a retriever's statistics were made, and how many have been added since."""

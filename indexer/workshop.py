@@ -143,14 +143,19 @@ class Workshop:
         return prior.known_cuts(window)
 
     @cached_property
+    def earlier_rows(self) -> NDArray[np.int64]:
+        """The row that each text has in the generation before, -1 where it is new."""
+        if self._prior is None or not self._prior.is_whole(self._prior.generation.documents.name):
+            return np.full(self.documents.texts, -1, np.int64)
+        earlier = DocumentStore(self._prior.generation.documents)
+        held = {digest: row for row, digest in enumerate(earlier.digests().tolist())}
+        earlier.close()
+        return np.fromiter((held.get(digest, -1) for digest in self.digests.tolist()), np.int64, self.documents.texts)
+
+    @property
     def new_texts(self) -> int:
         """How many texts the generation before does not hold; all where there is none."""
-        if self._prior is None or not self._prior.is_whole(self._prior.generation.documents.name):
-            return self.documents.texts
-        earlier = DocumentStore(self._prior.generation.documents)
-        held = set(earlier.digests().tolist())
-        earlier.close()
-        return sum(digest not in held for digest in self.digests.tolist())
+        return int((self.earlier_rows < 0).sum())
 
     @cached_property
     def frozen(self) -> Prior | None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from indexer.spec import DEFAULT_RETRIEVERS
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = """
 import json, sys, time
@@ -52,7 +54,7 @@ def test_memory_grows_by_the_index_and_little_else(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.real_model
 def test_changing_one_in_a_hundred_of_twenty_thousand_texts_costs_under_a_twentieth(tmp_path: Path) -> None:
-    retrievers = "bm25,static,contextual,whitened"
+    retrievers = DEFAULT_RETRIEVERS
     whole = build(20_000, tmp_path / "index", retrievers=retrievers)
     update = build(20_000, tmp_path / "index", retrievers=retrievers, changed=200)
     assert update["seconds"] < 0.05 * whole["seconds"]
