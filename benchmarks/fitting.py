@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from benchmarks.texts import short_texts
 from corpora.progress import Silent
 from indexer.cost import peak_memory_bytes
 from indexer.encoder import Encoder
-from indexer.static.averaging import AveragedEncoder
+from indexer.static.averaging import AveragedEncoder, averaged
 from indexer.static.distillation import share_rows, static_encoder, word_counts
 from indexer.static.fitting import distil_table, fit_table
 from indexer.static.weights import count_words
@@ -37,7 +38,7 @@ _RANK, _NOISE = 96, 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
-def measure(*, n_texts: int = N_TEXTS, dimensions: int = DIMENSIONS) -> dict[str, Any]:
+def measure(*, n_texts: int = N_TEXTS, dimensions: int = DIMENSIONS) -> dict[str, dict[str, Any]]:
     """Return seconds and memory of one fit, counting words included, contextual vectors given.
 
     The vectors are a weighted average of hidden word vectors of low rank, and noise of half that length.
@@ -57,7 +58,7 @@ def measure(*, n_texts: int = N_TEXTS, dimensions: int = DIMENSIONS) -> dict[str
     del noise, hidden
     cpu = time.process_time()
     fitted = fit_table(counts, teacher, prior=prior, idf_weights=idf_weights)
-    return {
+    row = {
         "ours": fitted.seconds,
         "unit": "s",
         "cpu_seconds": time.process_time() - cpu,
@@ -69,6 +70,47 @@ def measure(*, n_texts: int = N_TEXTS, dimensions: int = DIMENSIONS) -> dict[str
         "ridge": fitted.ridge,
         "iterations": fitted.iterations,
         "held_out_cosine": fitted.held_out_cosine,
+    }
+    return {"fitting": row}
+
+
+def speed(*, n_texts: int = N_TEXTS, dimensions: int = DIMENSIONS, rounds: int = 5) -> dict[str, dict[str, Any]]:
+    """Return texts a second of `fitted` beside `static` at the same dimension, for documents and for single queries.
+
+    Both tables hold the words of the same texts; what is in them does not matter to the time. Alternating runs.
+    """
+    texts = list(short_texts(n_texts))
+    statistics_of_words = count_words([texts])
+    words = statistics_of_words.words
+    rng = np.random.default_rng(0)
+    table = normalize(rng.standard_normal((len(words), dimensions), np.float32))
+    weights = statistics_of_words.weights(words)
+    static = averaged(list(words), table, weights)
+    fitted = static_encoder(words, distil_table(table, weights))
+    queries = [" ".join(text.split()[:8]) for text in texts[:2000]]
+    return {
+        "fitted_documents": _speeds(fitted, static, [texts], rounds),
+        "fitted_queries": _speeds(fitted, static, [[query] for query in queries], rounds),
+    }
+
+
+def _speeds(fitted: AveragedEncoder, static: AveragedEncoder, calls: list[list[str]], rounds: int) -> dict[str, Any]:
+    def seconds(encoder: AveragedEncoder) -> float:
+        started = time.perf_counter()
+        for texts in calls:
+            encoder.encode(texts)
+        return time.perf_counter() - started
+
+    pairs = [(seconds(fitted), seconds(static)) for _ in range(rounds + 1)][1:]
+    ours, peers = (median(run) for run in zip(*pairs, strict=True))
+    count = sum(map(len, calls))
+    return {
+        "ratio": median(peer / own for own, peer in pairs),
+        "ours": count / ours,
+        "peer": count / peers,
+        "unit": "texts/s",
+        "texts": count,
+        "rounds": rounds,
     }
 
 
@@ -165,7 +207,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=SENTENCES, help="sentences at most")
     given = parser.parse_args()
     if not given.folders:
-        print(json.dumps(measure(), indent=1))
+        print(json.dumps({**measure(), **speed()}, indent=1))
         return
     texts = sentences(given.folders, given.limit)
     with tempfile.TemporaryDirectory() as folder:

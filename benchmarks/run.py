@@ -8,8 +8,10 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,69 +24,45 @@ def main(only: list[str]) -> None:
     """Run the benchmarks whose names are given, all without names, and write what they say."""
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() and only else {"results": {}}
     found["machine"] = machine()
-    for name, benchmark in benchmarks().items():
+    for name in BENCHMARKS:
         if only and name not in only:
             continue
         print(f"{name} ...", flush=True)
         started = time.perf_counter()
-        found["results"].update(benchmark())
+        found["results"].update(run(name))
         print(f"  {time.perf_counter() - started:.0f} s", flush=True)
         RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     write_page(found)
     print(table(found))
 
 
-def benchmarks() -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return the benchmarks by name; each imports what it needs."""
-    shared = (ROOT / os.environ.get("TWINDEX_SHARED", "../shared") / "data" / "ir").resolve()
-
-    def folder(name: str) -> str:
-        return str(shared / name) if (shared / name).is_dir() else "lee"
-
-    def contextual() -> dict[str, Any]:
-        from benchmarks.contextual import compare
-
-        return compare(folder("scifact"))
-
-    def static() -> dict[str, Any]:
-        from benchmarks.static import compare
-
-        return {"static": compare()}
-
-    def querying() -> dict[str, Any]:
-        from benchmarks.querying import compare
-
-        return compare(folder("cranfield"))
-
-    def indexing() -> dict[str, Any]:
-        from benchmarks.indexing import compare
-
-        return {"index_scifact": compare(Path(folder("scifact")))} if folder("scifact") != "lee" else {}
-
-    def lexical() -> dict[str, Any]:
-        from benchmarks.lexical import compare
-
-        return compare(folder("cranfield"))
-
-    def reading() -> dict[str, Any]:
-        from benchmarks.reading import measure
-
-        return measure()
-
-    def fitting() -> dict[str, Any]:
-        from benchmarks.fitting import measure
-
-        return {"fitting": measure()}
-
-    return {
-        "contextual": contextual,
-        "static": static,
-        "querying": querying,
-        "indexing": indexing,
-        "lexical": lexical,
-        "reading": reading,
-        "fitting": fitting,
+#: Name -> module and function, and the collections it is given.
+BENCHMARKS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "contextual": ("benchmarks.contextual", "compare", ("scifact",)),
+        "static": ("benchmarks.static", "compare", ()),
+        "querying": ("benchmarks.querying", "compare", ("cranfield",)),
+        "indexing": ("benchmarks.indexing", "compare", ("scifact",)),
+        "lexical": ("benchmarks.lexical", "compare", ("cranfield",)),
+        "reading": ("benchmarks.reading", "measure", ()),
+        "fitting": ("benchmarks.fitting", "measure", ()),
+        "fitted_speed": ("benchmarks.fitting", "speed", ()),
+        "memory": ("benchmarks.memory", "measure", ()),
+        "limits": ("benchmarks.limits", "measure", ("scifact",)),
     }
+)
+
+
+def run(name: str) -> dict[str, Any]:
+    """Run one benchmark: rows by name."""
+    module, function, collections = BENCHMARKS[name]
+    rows: dict[str, Any] = getattr(import_module(module), function)(*map(_folder, collections))
+    return rows
+
+
+def _folder(name: str) -> str:
+    folder = (ROOT / os.environ.get("TWINDEX_SHARED", "../shared") / "data" / "ir" / name).resolve()
+    return str(folder) if folder.is_dir() else "lee"
 
 
 def machine() -> dict[str, Any]:
