@@ -25,8 +25,9 @@ from indexer.workshop import Workshop
 _TRAINING_ROWS = 100_000
 
 
-#: Averages of word vectors have an offset and one large direction; the others are whitened where that is asked for.
-DEFAULT_WHITENING: Mapping[Family, str] = MappingProxyType({Family.STATIC: "auto"})
+#: Averages of word vectors have an offset and one large direction; the others are whitened where that is asked for,
+#: `fitted` by its teacher.
+DEFAULT_WHITENING: Mapping[Family, str] = MappingProxyType({Family.STATIC: "auto", Family.DISTILLED: "auto"})
 
 
 @dataclass(frozen=True, slots=True)
