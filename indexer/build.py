@@ -5,6 +5,7 @@ distinct texts once for each encoder; whiten; fill a FAISS index for each retrie
 and what it cost; publish all of it at one instant.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,13 +16,14 @@ from corpora.passages import Window
 from corpora.progress import Progress
 from corpora.read_log import ReadLog, ReadSummary
 from indexer import judgement_files
+from indexer.accounting import kept_seconds, lexical_cost
 from indexer.cost import Cost, CostMeter
 from indexer.errors import IndexBusyError
-from indexer.filling import factory_of, fill
+from indexer.filling import Filled, factory_of, fill
 from indexer.layout import GenerationLayout, IndexLayout, write_json
 from indexer.lexical_build import LexicalBuild
 from indexer.manifest import Manifest, RetrieverRecord, file_digests, save_checks
-from indexer.preparation import note_drift, prepare
+from indexer.preparation import Prepared, note_drift, prepare
 from indexer.prior import Prior
 from indexer.publication import new_generation, writing
 from indexer.spec import Family, RetrieverSpec
@@ -150,7 +152,8 @@ def _fill(
     try:
         records, checks = _build_vectors(settings, generation, workshop, meter)
         if lexical is not None:
-            meter.add("bm25", lexical.finish(workshop.progress, documents.documents))
+            cost = lexical.finish(workshop.progress, documents.documents)
+            meter.add("bm25", lexical_cost(cost, documents.documents, prior, "bm25"))
     finally:
         if lexical is not None:
             lexical.stop()
@@ -186,14 +189,19 @@ def _build_vectors(
         if record.has_vectors:
             layout = generation.retriever(spec.name)
             layout.root.mkdir()
+            started = time.perf_counter()
             with meter.measure(spec.name):
                 prepared = prepare(spec, workshop)
+                preparing = time.perf_counter() - started
                 filled = fill(prepared, spec, layout, workshop)
-            meter.add(
-                spec.name,
-                Cost(texts=filled.texts, tokens=prepared.tokens, bytes=layout.vectors.stat().st_size),
+            meter.add(spec.name, replace(prepared.earlier, texts=0, tokens=0, multiply_adds=None))
+            held = Cost(
+                texts=filled.texts,
+                tokens=prepared.load.tokens,
+                bytes=layout.vectors.stat().st_size,
+                multiply_adds=prepared.load.multiply_adds,
             )
-            meter.add(spec.name, replace(prepared.earlier, texts=0, tokens=0))
+            meter.add(spec.name, held + _reused(prepared, filled, preparing, workshop))
             fresh = {"texts": workshop.documents.texts, "added": 0}
             checks[spec.name] = {"statistics": fresh, **prepared.findings, **filled.findings}
             record = replace(
@@ -207,6 +215,15 @@ def _build_vectors(
         records.append(record)
     note_drift(checks, workshop)
     return records, checks
+
+
+def _reused(prepared: Prepared, filled: Filled, preparing_seconds: float, workshop: Workshop) -> Cost:
+    """Return what earlier builds took for what this one took over, and all seconds that are in an encoder made here."""
+    if prepared.kept is not None and workshop.frozen is not None:
+        encoder, vectors = kept_seconds(prepared.kept, workshop.frozen, workshop, vectors=filled.taken_over)
+        return Cost(reused_seconds=encoder + vectors, encoder_seconds=encoder)
+    made = preparing_seconds + prepared.earlier.seconds + prepared.reused_seconds
+    return Cost(reused_seconds=prepared.reused_seconds, encoder_seconds=made)
 
 
 def _manifest(

@@ -3,8 +3,8 @@
 A cosine of .7 is a near duplicate in one space and an everyday value in another.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -19,6 +19,8 @@ LEVELS = (
     *(99.0, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99, 100.0),
 )
 DEFAULT_PAIRS = 100_000
+#: Texts that pairs are drawn from, where there are more.
+SAMPLE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,28 @@ class CosineBackground:
         if low < high:
             return (LEVELS[low] + LEVELS[high - 1]) / 2.0
         return float(np.interp(score, self.values, LEVELS))
+
+
+@dataclass
+class RowSample:
+    """Some rows of vectors that stream by: `rows` are their numbers, ascending."""
+
+    rows: NDArray[np.int64]
+    _kept: list[Vectors] = field(default_factory=list)
+
+    def watch(self, blocks: Iterable[Vectors]) -> Iterator[Vectors]:
+        """Pass blocks on, and keep the rows that are wanted."""
+        self._kept, seen = [], 0
+        for block in blocks:
+            first, last = np.searchsorted(self.rows, (seen, seen + len(block)))
+            self._kept.append(block[self.rows[first:last] - seen])
+            seen += len(block)
+            yield block
+
+    @property
+    def vectors(self) -> Vectors:
+        """The rows seen so far: (r, d)."""
+        return np.concatenate(self._kept) if self._kept else np.zeros((0, 1), np.float32)
 
 
 def random_cosines(vectors: Vectors, rng: np.random.Generator, pairs: int = DEFAULT_PAIRS) -> NDArray[np.float64]:

@@ -10,7 +10,24 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of one piece of work; seconds are wall seconds, memory the process's peak so far."""
+    """Cost of one piece of work; seconds are wall seconds, memory the process's peak so far.
+
+    Attributes
+    ----------
+    seconds, cpu_seconds
+        What this build took.
+    texts, tokens
+        The distinct texts held, and the tokens that are read of them: word pieces after cutting, special ones
+        included, or words that a table knows; whichever build encoded them.
+    bytes
+        On disk.
+    reused_seconds
+        What earlier builds took for what this one took over: encoders, tables, vectors.
+    encoder_seconds
+        The part of all seconds, reused ones included, that went into making the encoder.
+    multiply_adds
+        Of encoding all texts; None where there is no such arithmetic, or nobody can count it.
+    """
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -18,6 +35,9 @@ class Cost:
     tokens: int = 0
     bytes: int = 0
     peak_memory_bytes: int = 0
+    reused_seconds: float = 0.0
+    encoder_seconds: float = 0.0
+    multiply_adds: int | None = None
 
     def __add__(self, other: "Cost") -> "Cost":
         """Return the cost of both; peaks are the larger one."""
@@ -28,7 +48,14 @@ class Cost:
             self.tokens + other.tokens,
             self.bytes + other.bytes,
             max(self.peak_memory_bytes, other.peak_memory_bytes),
+            self.reused_seconds + other.reused_seconds,
+            self.encoder_seconds + other.encoder_seconds,
+            _sum_of_known(self.multiply_adds, other.multiply_adds),
         )
+
+
+def _sum_of_known(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
 
 
 def peak_memory_bytes() -> int:

@@ -1,6 +1,7 @@
 """Encoded texts kept between runs: what a forward pass has computed is not computed again.
 
-One folder an encoder, named by the encoder's fingerprint, holds numbered blocks of (digest, vector) pairs. A block
+One folder an encoder, named by the encoder's fingerprint, holds numbered blocks of (digest, vector) pairs, with the
+tokens that were read of each text and the seconds that took: what was encoded once keeps its cost. A block
 appears whole or not at all, so a build that was killed goes on where it stopped, and an update encodes only
 texts that are new. A block that cannot be read is left out, and its texts are encoded again.
 """
@@ -8,14 +9,15 @@ texts that are new. A block that cannot be read is left out, and its texts are e
 import os
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpora.progress import Progress
-from indexer.encoder import Encoder
+from indexer.encoder import Counted, CountingEncoder, Encoder
 from indexer.stores.documents import DocumentStore
 from indexer.vectors import Vectors
 
@@ -24,6 +26,15 @@ BLOCK = 8192
 _OPEN_BLOCKS = 8
 #: Texts, evenly spread, that are encoded first to tell how long the others will take.
 _TRIAL = 128
+
+
+class _Block(NamedTuple):
+    """What a file holds."""
+
+    digests: NDArray[np.void]
+    vectors: Vectors
+    tokens: NDArray[np.int32]
+    seconds: NDArray[np.float32]
 
 
 class EncodedTexts:
@@ -37,16 +48,21 @@ class EncodedTexts:
         self._paths: list[Path] = []
         self._open: dict[int, Vectors] = {}
         self._is_sorted = False
-        digests, blocks, places = [], [], []
+        digests, blocks, places, tokens, seconds = [], [], [], [], []
         for path in sorted(folder.glob("block-*.npz")):
             found = self._read(path)
             if found is None:
                 continue
-            digests.append(found[0])
-            blocks.append(np.full(len(found[0]), len(self._paths), np.int64))
-            places.append(np.arange(len(found[0]), dtype=np.int64))
+            digests.append(found.digests)
+            blocks.append(np.full(len(found.digests), len(self._paths), np.int64))
+            places.append(np.arange(len(found.digests), dtype=np.int64))
+            tokens.append(found.tokens)
+            seconds.append(found.seconds)
             self._paths.append(path)
         empty = np.zeros(0, np.int64)
+        self._tokens = np.concatenate(tokens) if tokens else np.zeros(0, np.int32)
+        self._seconds = np.concatenate(seconds) if seconds else np.zeros(0, np.float32)
+        self._earlier = np.ones(len(self._tokens), np.bool_)
         self._digests: NDArray[np.void] = np.concatenate(digests) if digests else np.zeros(0, "V16")
         self._blocks = np.concatenate(blocks) if blocks else empty
         self._places = np.concatenate(places) if places else empty
@@ -59,6 +75,7 @@ class EncodedTexts:
         halves = _halves(self._digests)
         order = np.lexsort((halves[:, 1], halves[:, 0]))
         self._digests, self._blocks, self._places = self._digests[order], self._blocks[order], self._places[order]
+        self._tokens, self._seconds, self._earlier = self._tokens[order], self._seconds[order], self._earlier[order]
         self._high, self._low = np.ascontiguousarray(halves[order].T)
         self._is_sorted = True
 
@@ -71,14 +88,18 @@ class EncodedTexts:
         except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
             return False
 
-    def _read(self, path: Path) -> tuple[NDArray[np.void], Vectors] | None:
+    def _read(self, path: Path) -> _Block | None:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 digests, vectors = held["digests"].view("V16").reshape(-1), held["vectors"]
+                # Blocks of earlier versions say neither.
+                tokens = held["tokens"] if "tokens" in held else np.full(len(digests), -1, np.int32)
+                seconds = held["seconds"] if "seconds" in held else np.zeros(len(digests), np.float32)
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
             return None
         whole = vectors.shape == (len(digests), self._dimension) and vectors.dtype == np.float32
-        return (digests, vectors) if whole and np.isfinite(vectors).all() else None
+        whole = whole and tokens.shape == seconds.shape == (len(digests),)
+        return _Block(digests, vectors, tokens, seconds) if whole and np.isfinite(vectors).all() else None
 
     def find(self, digests: NDArray[np.void]) -> NDArray[np.int64]:
         """Return the place of each digest among those held, -1 where it is not held."""
@@ -97,23 +118,54 @@ class EncodedTexts:
                 return np.where(same & (self._low[at] == low) & (places < held), places, -1).astype(np.int64)
             places[further] += 1
 
-    def add(self, digests: NDArray[np.void], vectors: Vectors) -> None:
-        """Keep the vectors of some texts, durably, as one block."""
+    def add(
+        self,
+        digests: NDArray[np.void],
+        vectors: Vectors,
+        tokens: NDArray[np.int32] | None = None,
+        seconds: float | NDArray[np.float32] = 0.0,
+    ) -> None:
+        """Keep the vectors of some texts, durably, as one block.
+
+        Parameters
+        ----------
+        digests, vectors
+            (b,) and (b, d).
+        tokens
+            (b,) tokens read of each text; -1 where nobody counted.
+        seconds
+            What encoding took: (b,), or all texts together, which they share by their tokens.
+        """
+        read = np.full(len(digests), -1, np.int32) if tokens is None else tokens.astype(np.int32)
+        took = _shared(seconds, read) if isinstance(seconds, float) else seconds
         number = 1 + max((int(path.stem.split("-")[1]) for path in self._folder.glob("block-*.npz")), default=0)
         path = self._folder / f"block-{number:06d}.npz"
         aside = path.with_suffix(".part")
         with aside.open("wb") as handle:
             raw = np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, 16)
-            np.savez(handle, digests=raw, vectors=vectors)
+            np.savez(handle, digests=raw, vectors=vectors, tokens=read, seconds=took)
             handle.flush()
             os.fsync(handle.fileno())
         aside.replace(path)
         self._digests = np.concatenate([self._digests, digests])
         self._blocks = np.concatenate([self._blocks, np.full(len(digests), len(self._paths), np.int64)])
         self._places = np.concatenate([self._places, np.arange(len(digests), dtype=np.int64)])
+        self._tokens = np.concatenate([self._tokens, read])
+        self._seconds = np.concatenate([self._seconds, took])
+        self._earlier = np.concatenate([self._earlier, np.zeros(len(digests), np.bool_)])
         self._paths.append(path)
         self._keep_open(len(self._paths) - 1, vectors)
         self._is_sorted = False
+
+    def tokens(self, digests: NDArray[np.void]) -> NDArray[np.int64]:
+        """Return how many tokens were read of each of some texts, all of them held; -1 where nobody counted."""
+        return self._tokens[self.find(digests)].astype(np.int64)
+
+    def earlier_seconds(self, digests: NDArray[np.void]) -> float:
+        """Return what encoding those of some texts took that were held when this folder was opened."""
+        places = self.find(digests)
+        places = places[places >= 0]
+        return float(self._seconds[places[self._earlier[places]]].sum(dtype=np.float64))
 
     @property
     def folder(self) -> Path:
@@ -130,7 +182,8 @@ class EncodedTexts:
         old = list(self._paths)
         for start in range(0, len(digests), BLOCK):
             part = digests[start : start + BLOCK]
-            self.add(part, self.gather(part))
+            places = self.find(part)
+            self.add(part, self.gather(part), self._tokens[places], self._seconds[places])
         for path in old:
             path.unlink()
         fresh = EncodedTexts(self._folder, self._dimension)
@@ -161,7 +214,7 @@ class EncodedTexts:
             if found is None:
                 message = f"block {self._paths[number].name} of the encoded texts was damaged while in use"
                 raise KeyError(message)
-            self._keep_open(number, found[1])
+            self._keep_open(number, found.vectors)
         return self._open[number]
 
     def _keep_open(self, number: int, vectors: Vectors) -> None:
@@ -209,12 +262,25 @@ def _encode(
     rows: NDArray[np.int64],
 ) -> float:
     """Encode the texts of some rows, keep them, and return the seconds that encoding took."""
-    texts = list(documents.iter_texts(rows))
+    return keep_encoded(held, encoder, digests[rows], list(documents.iter_texts(rows)))
+
+
+def keep_encoded(held: EncodedTexts, encoder: Encoder, digests: NDArray[np.void], texts: Sequence[str]) -> float:
+    """Encode some texts, keep them with their cost, and return the seconds that encoding took."""
     started = time.perf_counter()
-    vectors = encoder.encode(texts)
+    if isinstance(encoder, CountingEncoder):
+        found = encoder.encode_counted(texts)
+    else:
+        found = Counted(encoder.encode(texts), np.full(len(texts), -1, np.int32))
     seconds = time.perf_counter() - started
-    held.add(digests[rows], vectors)
+    held.add(digests, found.vectors, found.tokens, seconds)
     return seconds
+
+
+def _shared(seconds: float, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return seconds shared out by tokens; evenly where nobody counted them."""
+    weights = np.maximum(tokens, 1).astype(np.float64)
+    return (seconds * weights / max(1.0, weights.sum())).astype(np.float32)
 
 
 def _duration(seconds: float) -> str:

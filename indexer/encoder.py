@@ -5,6 +5,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from indexer.vectors import Vectors
 
 
@@ -20,6 +23,13 @@ class Coverage(NamedTuple):
 
     known: tuple[str, ...]
     unknown: tuple[str, ...]
+
+
+class Counted(NamedTuple):
+    """Encoded texts, (n, d), and how many tokens were read of each, (n,) int32."""
+
+    vectors: Vectors
+    tokens: NDArray[np.int32]
 
 
 class Encoder(Protocol):
@@ -51,6 +61,14 @@ class Encoder(Protocol):
         `encoder.json` there holds at least `{"kind": ..., "fingerprint": ...}`;
         `indexer.encoders.open_encoder` finds the loader by `kind`.
         """
+
+
+@runtime_checkable
+class CountingEncoder(Encoder, Protocol):
+    """An encoder whose work grows with the tokens of a text, and who says how many it has read."""
+
+    def encode_counted(self, texts: Sequence[str], *, role: Role = Role.DOCUMENT) -> Counted:
+        """Return what `encode` returns, and the tokens read of each text, special ones and prompts included."""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from indexer.errors import ModelError, SpecError
 from indexer.spec import Family, RetrieverSpec
 
 if TYPE_CHECKING:
+    from indexer.arithmetic import Shape
     from indexer.contextual.elmo import ElmoSpec
     from indexer.contextual.transformer import TransformerSpec
 
@@ -122,3 +123,22 @@ def make_encoder(
         reference, folder, precision=Precision(precision), calibration=calibration(), progress=progress
     )
     return encoder, {"gate": gate.to_json()}
+
+
+def shape_of(spec: RetrieverSpec, encoder: Encoder, *, trust_pickle: bool = False) -> "Shape | None":
+    """Return what decides the arithmetic of a retriever's contextual encoder; None where it is not counted."""
+    from indexer.arithmetic import RecurrentShape, TransformerShape
+
+    if spec.family is Family.ELMO:
+        from indexer.contextual.elmo import ElmoEncoder
+
+        if not isinstance(encoder, ElmoEncoder):
+            return None
+        options = encoder.options
+        return RecurrentShape(options.layers, options.cell_dimension, options.projection_dimension)
+    from indexer.contextual.checkpoint import find_checkpoint
+
+    config = find_checkpoint(transformer_spec(spec, trust_pickle=trust_pickle)).config
+    # A compiled model holds the layers up to the one that is read; torch runs all of them.
+    run = int(spec.get("layer")) if spec.get("layer") and spec.get("backend", "openvino") != "torch" else None
+    return TransformerShape.of_config(config, layers=run)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.approximation import DEPTH, ExactBest, choose_factory, tune
+from indexer.cosine_background import SAMPLE, CosineBackground, RowSample, random_cosines
 from indexer.encoded import BLOCK
 from indexer.encoder import Role
 from indexer.errors import TooFewVectorsError
@@ -20,10 +21,10 @@ from indexer.spec import Family, RetrieverSpec
 from indexer.stores.vector import VectorStore
 from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening, WhiteningMode, WhiteningSpec
-from indexer.workshop import Workshop
+from indexer.workshop import Workshop, sample_rows
 
 _TRAINING_ROWS = 100_000
-
+_SEED = 20240229
 
 #: Averages of word vectors have an offset and one large direction; the others are whitened where that is asked for,
 #: `fitted` by its teacher.
@@ -32,13 +33,17 @@ DEFAULT_WHITENING: Mapping[Family, str] = MappingProxyType({Family.STATIC: "auto
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What a filled store holds and what was found on the way."""
+    """What a filled store holds and what was found on the way.
+
+    `taken_over` says whether its vectors are those of the generation before, but for new texts.
+    """
 
     texts: int
     dimension: int
     factory: str
     whitening: str
     findings: dict[str, Any]
+    taken_over: bool = False
 
 
 def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, workshop: Workshop) -> Filled:
@@ -51,18 +56,20 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
     def project(block: Vectors) -> Vectors:
         return block if whitening is None else normalize(whitening.transform(block))
 
+    earlier = _earlier_vectors(prepared, spec, whitening, workshop)
+
     def blocks() -> Iterator[Vectors]:
-        earlier = _earlier_vectors(prepared, spec, whitening, workshop)
         if earlier is not None:
             new = map(project, prepared.some(np.flatnonzero(workshop.earlier_rows < 0)))
             return _merged(earlier, workshop.earlier_rows, new)
         return map(project, prepared.blocks())
 
     unknown: list[NDArray[np.int64]] = []
+    sample = RowSample(sample_rows(workshop.documents.texts, SAMPLE))
 
     def noted_blocks() -> Iterator[Vectors]:
         seen = 0
-        for block in blocks():
+        for block in sample.watch(blocks()):
             unknown.append(np.flatnonzero(~block.any(axis=1)) + seen)
             seen += len(block)
             yield block
@@ -78,23 +85,34 @@ def fill(prepared: Prepared, spec: RetrieverSpec, layout: RetrieverLayout, works
         store = VectorStore.build(noted_blocks(), dimension)
     store.save(layout.vectors)
     _save_unknown(unknown, layout)
-    findings["count"] = store.size
+    findings |= {"count": store.size, **_background(sample)}
     if whitening is not None:
         whitening.save(layout.whitening)
-        findings["whitening"] = {
-            "shrinkage": whitening.shrinkage,
-            "rank": whitening.dimension,
-            "anisotropy": whitening.anisotropy,
-            "general_anisotropy": whitening.general_anisotropy,
-            "fitted_on": whitening.count,
-            "notes": list(whitening.notes),
-        }
+        findings["whitening"] = _whitening_findings(whitening)
         if kept is not None:
             findings |= statistics_since(spec.name, workshop)
         for note in whitening.notes:
             workshop.note(f"{spec.name}: {note}")
     _keep_encoder(prepared, layout.encoder)
-    return Filled(store.size, dimension, factory, "" if whitening is None else whitening.fingerprint, findings)
+    mark = "" if whitening is None else whitening.fingerprint
+    return Filled(store.size, dimension, factory, mark, findings, earlier is not None)
+
+
+def _background(sample: RowSample) -> dict[str, Any]:
+    """Return what scores are compared with, as a finding; none where there are not two texts."""
+    found = CosineBackground.of(random_cosines(sample.vectors, np.random.default_rng(_SEED)))
+    return {} if found is None else {"random_cosines": found.to_json()}
+
+
+def _whitening_findings(whitening: Whitening) -> dict[str, Any]:
+    return {
+        "shrinkage": whitening.shrinkage,
+        "rank": whitening.dimension,
+        "anisotropy": whitening.anisotropy,
+        "general_anisotropy": whitening.general_anisotropy,
+        "fitted_on": whitening.count,
+        "notes": list(whitening.notes),
+    }
 
 
 def factory_of(spec: RetrieverSpec) -> str:

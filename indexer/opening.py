@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from indexer import judgement_files
+from indexer.cosine_background import CosineBackground
 from indexer.encoder import Encoder
 from indexer.encoders import open_encoder
 from indexer.errors import DamagedIndexError, IndexerError, PortabilityError, SpecError
@@ -68,12 +69,30 @@ class OpenIndex:
     def search_recall(self, name: str) -> float | None:
         """Return recall@10 of a vector retriever's search against exact search, as its build measured it.
 
-        1 where the search is exact; None where there is no vector search.
+        1 where the search is exact; None where there is no vector search, or nobody measured an approximate one.
         """
         if not self.record(name).has_vectors:
             return None
-        found = self.checks.get("retrievers", {}).get(name, {}).get("approximation", {})
-        return float(found.get("recall@10", 1.0))
+        if not self.approximation(name):
+            return 1.0
+        found = self._findings(name).get("approximation", {}).get("recall@10")
+        return None if found is None else float(found)
+
+    def cosine_background(self, name: str) -> CosineBackground | None:
+        """Return how large the cosines of random pairs of a vector retriever's texts are.
+
+        None where there are no vectors, or they are of an earlier version's index.
+        """
+        return CosineBackground.from_json(self._findings(name).get("random_cosines"))
+
+    def _findings(self, name: str) -> Mapping[str, Any]:
+        found = self.checks.get("retrievers", {}).get(name, {})
+        return found if isinstance(found, Mapping) else {}
+
+    def approximation(self, name: str) -> str:
+        """Return the FAISS factory string of a retriever whose vector search is approximate, "" for all others."""
+        factory = self.record(name).factory
+        return "" if factory == "Flat" else factory
 
     @cached_property
     def judgements(self) -> Judgements:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.accounting import NO_LOAD, Load, contextual_load, kept_word_load, reused_seconds, word_load
 from indexer.cost import Cost
 from indexer.encoder import Encoder
 from indexer.encoders import open_encoder
 from indexer.errors import ModelError
+from indexer.manifest import RetrieverRecord
 from indexer.prior import DRIFT
 from indexer.spec import Family, RetrieverSpec
-from indexer.vectors import Vectors, normalize
-from indexer.whitening import Whitening
-from indexer.whitening_spec import WhiteningMode, WhiteningSpec
+from indexer.teacher_space import TeacherSpace
+from indexer.vectors import Vectors
+from indexer.whitening_spec import WhiteningSpec
 from indexer.whitening_strength import GeneralSpace
 from indexer.workshop import Made, Work, Workshop, measure_general
 
@@ -45,10 +47,14 @@ class Prepared:
         Where the encoder is saved already; None where it is not.
     model
         The model it came from, for people.
-    tokens
-        Tokens read; 0 where nobody counted.
+    load
+        Tokens and multiply-adds of encoding all texts.
     earlier
-        What its vectors cost when an earlier retriever (or build) encoded them.
+        What its vectors cost when an earlier retriever of this build encoded them.
+    reused_seconds
+        What they cost when an earlier build did.
+    kept
+        The record, in the generation before, whose encoder this is; None where this build made it.
     findings
         What `checks.json` should say of it.
     """
@@ -60,8 +66,10 @@ class Prepared:
     dimension: int
     encoder_folder: Path | None = None
     model: str = ""
-    tokens: int = 0
+    load: Load = NO_LOAD
     earlier: Cost = field(default_factory=Cost)
+    reused_seconds: float = 0.0
+    kept: RetrieverRecord | None = None
     findings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -90,7 +98,9 @@ def _frozen(spec: RetrieverSpec, workshop: Workshop) -> Prepared | None:
     before = prior.checks.get("retrievers", {}).get(record.name, {})
     findings: dict[str, Any] = {key: before[key] for key in _KEPT_FINDINGS if key in before}
     findings |= statistics_since(record.name, workshop)
-    return _streamed(encoder, workshop, model=record.model, findings=findings, folder=folder)
+    load = kept_word_load(encoder, record, prior, workshop)
+    prepared = _streamed(encoder, workshop, model=record.model, load=load, findings=findings, folder=folder)
+    return replace(prepared, kept=record)
 
 
 def statistics_since(name: str, workshop: Workshop) -> dict[str, Any]:
@@ -157,6 +167,7 @@ def _streamed(
     workshop: Workshop,
     *,
     model: str,
+    load: Load | None = None,
     findings: Mapping[str, Any] | None = None,
     folder: Path | None = None,
 ) -> Prepared:
@@ -176,9 +187,8 @@ def _streamed(
     def general() -> GeneralSpace | None:
         return measure_general(encoder, workshop.background)
 
-    # Nobody has counted the words of this corpus for a kept encoder, and counting would take longer than all the rest.
-    tokens = workshop.word_statistics.n_tokens if folder is None else 0
-    return Prepared(encoder, blocks, some, general, encoder.dimension, folder, model, tokens, findings=findings or {})
+    load = load or word_load(encoder, workshop)
+    return Prepared(encoder, blocks, some, general, encoder.dimension, folder, model, load, findings=findings or {})
 
 
 def _token_table(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
@@ -202,7 +212,9 @@ def _contextual(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
         made.encoder.dimension,
         made.folder,
         made.model,
-        earlier=earlier,
+        contextual_load(made, spec, workshop),
+        earlier,
+        reused_seconds(made, workshop, Work.MAKING, Work.TEXTS),
         findings=made.findings,
     )
 
@@ -248,11 +260,14 @@ def _fitted(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     prepared = _streamed(encoder, workshop, model=made.model, findings=findings)
     if spec.get("query") == "contextual":
         workshop.encoded(made)
-        prepared = replace(prepared, blocks=space.blocks, some=lambda rows: iter([space.teacher(rows)]))
-    return replace(prepared, earlier=earlier)
+        load = contextual_load(made, spec, workshop)
+        prepared = replace(prepared, blocks=space.blocks, some=lambda rows: iter([space.teacher(rows)]), load=load)
+    taken = None if spec.get("query") == "contextual" else rows
+    reused = reused_seconds(made, workshop, Work.MAKING, Work.TEXTS, Work.WORDS, rows=taken)
+    return replace(prepared, earlier=earlier, reused_seconds=reused)
 
 
-def _further_words(made: Made, space: "TeacherSpace", workshop: Workshop) -> "FurtherWords":
+def _further_words(made: Made, space: TeacherSpace, workshop: Workshop) -> "FurtherWords":
     """Return the whole words of the model's own vocabulary, encoded alone: for queries, documents lack them."""
     from indexer.static.distillation import FurtherWords, pieces_of, whole_words
 
@@ -270,39 +285,8 @@ def _distilled(spec: RetrieverSpec, workshop: Workshop) -> Prepared:
     weights = statistics.weights(list(statistics.words), "idf")
     table = distil_table(workshop.encoded_words(made), weights)
     encoder = static_encoder(statistics.words, table, name="distilled")
-    return replace(_streamed(encoder, workshop, model=made.model), earlier=earlier)
-
-
-@dataclass(frozen=True, slots=True)
-class TeacherSpace:
-    """The space that word vectors are fitted in: the contextual vectors, whitened or only centred."""
-
-    made: Made
-    workshop: Workshop
-    whitening: Whitening
-
-    @classmethod
-    def fit(cls, made: Made, rows: NDArray[np.int64], workshop: Workshop, asked: WhiteningSpec) -> "TeacherSpace":
-        """Fit the whitening on the given rows, which are encoded if they have not been."""
-        # Without whitening the space is centred all the same: shrinkage 1 moves the origin and nothing else.
-        spec = WhiteningSpec.parse("1.0") if asked.mode is WhiteningMode.NONE else asked
-        general = workshop.general_space(made) if spec.mode is WhiteningMode.AUTO else None
-        blocks = list(workshop.encoded_blocks(made, rows)) or [np.zeros((0, made.encoder.dimension), np.float32)]
-        return cls(made, workshop, Whitening.fit(iter(blocks), spec, general=general))
-
-    def project(self, vectors: Vectors) -> Vectors:
-        """Take contextual (n, d) vectors into the space, of unit length."""
-        return normalize(self.whitening.transform(vectors))
-
-    def teacher(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the (r, d) teacher vectors of the given rows."""
-        parts = [self.project(block) for block in self.workshop.encoded_blocks(self.made, rows)]
-        return np.concatenate(parts) if parts else np.zeros((0, self.whitening.dimension), np.float32)
-
-    def blocks(self) -> Iterator[Vectors]:
-        """Yield the teacher vectors of all texts."""
-        for block in self.workshop.encoded_blocks(self.made):
-            yield self.project(block)
+    reused = reused_seconds(made, workshop, Work.MAKING, Work.WORDS)
+    return replace(_streamed(encoder, workshop, model=made.model), earlier=earlier, reused_seconds=reused)
 
 
 _FAMILIES: Mapping[Family, Callable[[RetrieverSpec, Workshop], Prepared]] = MappingProxyType(

@@ -16,7 +16,7 @@ from corpora.document import Document, Passage
 from corpora.passages import Window
 from indexer.errors import IndexerError
 from indexer.layout import GenerationLayout, IndexLayout
-from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_checks
+from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_checks, load_json
 from indexer.publication import current_generation
 from indexer.spec import RetrieverSpec
 from indexer.stores.documents import DocumentStore
@@ -99,6 +99,14 @@ class Prior:
         if record is None or (record.encoder, record.whitening) != (encoder, whitening) or record.factory != "Flat":
             return None
         return VectorStore.open(path) if self.is_whole(f"{spec.name}/{path.name}") else None
+
+    def cost(self, name: str) -> Mapping[str, Any]:
+        """Return what building one retriever took, by the names of `Cost`; nothing where that is not known."""
+        try:
+            found = load_json(self.generation.cost).get(name)
+        except IndexerError:
+            return {}
+        return found if isinstance(found, Mapping) else {}
 
     def statistics(self, name: str) -> tuple[int, int]:
         """Return of how many texts a retriever's statistics were made, and how many have been added since."""

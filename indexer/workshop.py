@@ -24,7 +24,7 @@ from corpora.passages import Window
 from corpora.progress import Progress
 from indexer.approximation import SAMPLE, cut_fragments
 from indexer.cost import Cost, CostMeter
-from indexer.encoded import EncodedTexts, encode_missing, iter_blocks
+from indexer.encoded import EncodedTexts, encode_missing, iter_blocks, keep_encoded
 from indexer.encoder import Encoder
 from indexer.encoder_making import MODEL_OPTIONS, identify, make_encoder, transformer_spec
 from indexer.encoders import open_encoder
@@ -45,16 +45,22 @@ if TYPE_CHECKING:
 _CALIBRATION_TEXTS = 300
 _BLOCK = 8192
 _SEED = 20240229
+#: Beside what an encoder's making found: how long it took.
+_SECONDS = "making_seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A contextual encoder, where it lies on disk, the model it came from, and what its gate found."""
+    """A contextual encoder, where it lies on disk, the model it came from, and what its gate found.
+
+    `reused_seconds` is what an earlier build took to make it, 0 where this one did.
+    """
 
     encoder: Encoder
     folder: Path
     model: str
     findings: dict[str, Any]
+    reused_seconds: float = 0.0
 
 
 class Work(StrEnum):
@@ -90,6 +96,7 @@ class Workshop:
         self.background: list[str] = []
         self._made: dict[str, Made] = {}
         self._encoded: dict[str, EncodedTexts] = {}
+        self._words: dict[str, EncodedTexts] = {}
         self._general: dict[str, GeneralSpace | None] = {}
 
     def begin(
@@ -184,12 +191,15 @@ class Workshop:
         record = folder / "made.json"
         if record.exists():
             try:
-                return Made(open_encoder(folder / "encoder"), folder / "encoder", name, json.loads(record.read_text()))
-            except (IndexerError, ValueError):
+                kept = json.loads(record.read_text())
+                took = float(kept.pop(_SECONDS, 0.0))
+                return Made(open_encoder(folder / "encoder"), folder / "encoder", name, kept, took)
+            except (IndexerError, ValueError, TypeError, AttributeError):
                 self.note(f"{spec.name}: the encoder kept from an earlier build is damaged; making it anew")
         # What it has encoded stays: it counts if the new one has the same fingerprint.
         shutil.rmtree(folder / "encoder", ignore_errors=True)
         (folder / "encoder").mkdir(parents=True)
+        started = time.perf_counter()
         encoder, findings = make_encoder(
             spec,
             folder / "encoder",
@@ -197,7 +207,7 @@ class Workshop:
             progress=self.progress,
             trust_pickle=self.trust_pickle,
         )
-        write_json(record, findings)
+        write_json(record, {**findings, _SECONDS: time.perf_counter() - started})
         return Made(encoder, folder / "encoder", name, findings)
 
     def _calibration(self) -> list[str]:
@@ -229,15 +239,19 @@ class Workshop:
 
     def encoded_words(self, made: Made, wanted: Sequence[str] | None = None) -> Vectors:
         """Return the (V, d) vectors of words (the corpus's where None), each encoded alone; kept like the texts."""
-        held = EncodedTexts(made.folder.parent / f"words-{made.encoder.fingerprint[:16]}", made.encoder.dimension)
+        fingerprint = made.encoder.fingerprint
+        if fingerprint not in self._words:
+            folder = made.folder.parent / f"words-{fingerprint[:16]}"
+            self._words[fingerprint] = EncodedTexts(folder, made.encoder.dimension)
+        held = self._words[fingerprint]
         words = list(self.word_statistics.words if wanted is None else wanted)
-        digests = np.frombuffer(b"".join(text_digest(word) for word in words), dtype="V16")
+        digests = word_digests(words)
         missing = np.flatnonzero(held.find(digests) < 0)
         self.progress.start("encoding words", len(missing), "words")
         with self.meter.measure(_entry(made, Work.WORDS)):
             for start in range(0, len(missing), _BLOCK):
                 part = missing[start : start + _BLOCK]
-                held.add(digests[part], made.encoder.encode([words[number] for number in part]))
+                keep_encoded(held, made.encoder, digests[part], [words[number] for number in part])
                 self.progress.advance(len(part))
         self.progress.finish()
         return held.gather(digests)
@@ -268,6 +282,10 @@ class Workshop:
         made = self._made.get(_encoder_key(spec))
         costs = [] if made is None else [self.meter.costs.get(_entry(made, work), Cost()) for work in works]
         return sum(costs, Cost())
+
+    def held(self, made: Made, work: "Work") -> EncodedTexts | None:
+        """Return the texts or words that an encoder has encoded, None where this build has not asked for any."""
+        return (self._words if work is Work.WORDS else self._encoded).get(made.encoder.fingerprint)
 
     # Words
 
@@ -318,6 +336,11 @@ def measure_general(encoder: Encoder, background: Sequence[str]) -> GeneralSpace
     if not passages or not sentences:
         return None
     return GeneralSpace.measure(encoder.encode(passages), encoder.encode(sentences))
+
+
+def word_digests(words: Iterable[str]) -> NDArray[np.void]:
+    """Return the (V,) digests by which encoded words are known."""
+    return np.frombuffer(b"".join(text_digest(word) for word in words), dtype="V16")
 
 
 def sample_rows(size: int, most: int) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """All judged queries of an index, run through its retrievers and measured: quality and cost in one value."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from corpora.readers.qrels import read_qrels
 from indexer.judgement_files import Judgements
 from indexer.spec import Family
 from search.errors import NoJudgementsError
-from search.evaluation.cost import IndexCost, RetrieverCost, retriever_cost
+from search.evaluation.cost import IndexCost, RetrieverCost, engineering, retriever_cost
 from search.evaluation.evaluate import evaluate
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.judged_queries import judged_queries
@@ -153,20 +154,34 @@ class _KnownDocuments:
 
 
 def index_cost(searcher: Searcher, name: str) -> IndexCost:
-    """Return what building one retriever took; a hybrid took what its members took."""
+    """Return what building one retriever took, whichever builds did it; a hybrid took what its members took."""
     record = searcher.index.record(name)
     members = record.spec.members if record.family is Family.HYBRID else (name,)
-    costs = [searcher.index.cost[member] for member in members if member in searcher.index.cost]
-    if not costs:
-        return IndexCost(bytes_per_text=searcher.bytes_per_text(name))
-    return IndexCost(
-        seconds=sum(float(cost["seconds"]) for cost in costs),
+    costs = {member: searcher.index.cost[member] for member in members if member in searcher.index.cost}
+    recalls = [found for member in members if (found := searcher.index.search_recall(member)) is not None]
+    held = IndexCost(
         bytes_per_text=searcher.bytes_per_text(name),
-        texts=searcher.index.manifest.texts,
-        tokens=sum(int(cost["tokens"]) for cost in costs) or None,
-        peak_memory_bytes=max(int(cost["peak_memory_bytes"]) for cost in costs) or None,
-        search_recall=searcher.index.search_recall(name),
+        search_recall=min(recalls, default=None),
+        approximation=" and ".join(dict.fromkeys(filter(None, map(searcher.index.approximation, members)))),
     )
+    if not costs:
+        return held
+    # Members that share an encoder encode a text once.
+    encoders = {searcher.index.record(member).encoder or member: cost for member, cost in costs.items()}
+    counted = [each for cost in encoders.values() if (each := _multiply_adds_per_text(cost)) is not None]
+    return replace(
+        held,
+        seconds=sum(float(cost["seconds"]) + float(cost.get("reused_seconds", 0.0)) for cost in costs.values()),
+        texts=searcher.index.manifest.texts,
+        tokens=sum(int(cost["tokens"]) for cost in encoders.values()) or None,
+        peak_memory_bytes=max(int(cost["peak_memory_bytes"]) for cost in costs.values()) or None,
+        multiply_adds_per_text=sum(counted) if counted else None,
+    )
+
+
+def _multiply_adds_per_text(cost: Mapping[str, Any]) -> float | None:
+    found = cost.get("multiply_adds")
+    return None if found is None else int(found) / max(1, int(cost["texts"]))
 
 
 def evaluation_rows(evaluation: Evaluation) -> Iterator[dict[str, str]]:
@@ -189,10 +204,14 @@ def _cost_cells(cost: RetrieverCost) -> Mapping[str, str]:
         "encode ms": shown("encode_ms_p50", "{:.2f}"),
         "search ms": shown("search_ms_p50", "{:.2f}"),
         "bytes/text": shown("bytes_per_text", "{:,.0f}"),
+        "multiply-adds": engineering(values.get("multiply_adds_per_text")),
         "index s": shown("index_seconds", "{:.1f}"),
-        **(
-            {"per million queries": shown("money_per_million_queries", "{:.2f}")}
-            if "money_per_million_queries" in values
-            else {}
-        ),
+        **{
+            label: shown(name, "{:.2f}")
+            for label, name in (
+                ("price, million texts", "money_per_million_texts"),
+                ("price, million queries", "money_per_million_queries"),
+            )
+            if cost.price_per_hour is not None
+        },
     }

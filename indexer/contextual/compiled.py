@@ -18,7 +18,7 @@ from indexer.contextual.batching import batches, padded
 from indexer.contextual.runtime import Precision, compile_model
 from indexer.contextual.space import Space
 from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer
-from indexer.encoder import Role
+from indexer.encoder import Counted, Role
 from indexer.errors import DamagedIndexError, FormatVersionError, PortabilityError
 from indexer.layout import inside
 from indexer.vectors import Vectors, normalize
@@ -127,15 +127,21 @@ class CompiledEncoder:
         A text without any piece is a row of zeros. A text longer than the window is read as far as
         the window reaches; `truncated` counts such texts.
         """
+        return self.encode_counted(texts, role=role).vectors
+
+    def encode_counted(self, texts: Sequence[str], *, role: Role = Role.DOCUMENT) -> Counted:
+        """Return what `encode` returns, and the pieces read of each text, special ones and prompts included."""
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        read = np.zeros(len(texts), np.int32)
         prompt = self.description.space.prompt(role)
         if len(texts) <= _FEW:
             for row, ids in enumerate(self.pieces.ids([prompt + text for text in texts])):
                 out[row] = self._answer(ids)
+                read[row] = len(ids)
         else:
-            self._encode_bulk([prompt + text for text in texts] if prompt else texts, out)
+            self._encode_bulk([prompt + text for text in texts] if prompt else texts, out, read)
         out[[row for row, text in enumerate(texts) if not text.strip()]] = 0.0
-        return normalize(out)
+        return Counted(normalize(out), read)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many pieces of the texts the model reads, special ones and prompts included."""
@@ -161,8 +167,8 @@ class CompiledEncoder:
             self._request.infer([array, mask], share_inputs=True)
             return np.array(self._request.get_output_tensor(0).data[0], dtype=np.float32)
 
-    def _encode_bulk(self, texts: Sequence[str], out: Vectors) -> None:
-        """Fill the rows of `out`, with a batch on each core and one more that waits.
+    def _encode_bulk(self, texts: Sequence[str], out: Vectors, read: NDArray[np.int32]) -> None:
+        """Fill the rows of `out`, with a batch on each core and one more that waits; `read` gets the lengths.
 
         Requests are waited for in the order in which they were started, and have no Python callback:
         with one (as AsyncInferQueue has) a worker thread of OpenVINO may want the interpreter's lock
@@ -176,6 +182,7 @@ class CompiledEncoder:
                 request = idle.pop() if idle else _finish(*running.popleft(), out)
                 request.start_async([array, mask])
                 running.append((request, rows))
+                read[rows] = mask.sum(axis=1)
         finally:
             while running:
                 _finish(*running.popleft(), out)

@@ -35,7 +35,7 @@ from indexer.contextual.elmo_weights import (
     read_options,
     read_weights,
 )
-from indexer.encoder import Role
+from indexer.encoder import Counted, Role
 from indexer.errors import DamagedIndexError, FormatVersionError, SpecError
 from indexer.static import seal
 from indexer.vectors import Vectors, normalize
@@ -132,6 +132,11 @@ class ElmoEncoder:
         """Return (n, d) float32 vectors of unit length; a text without tokens is a row of zeros."""
         del role  # ELMo knows no prompts
         return normalize(np.tensordot(self._mixing, self.layer_states(texts), axes=1))
+
+    def encode_counted(self, texts: Sequence[str], *, role: Role = Role.DOCUMENT) -> Counted:
+        """Return what `encode` returns, and the tokens read of each text."""
+        read = np.fromiter((len(self._read(text)) for text in texts), np.int32, len(texts))
+        return Counted(self.encode(texts, role=role), read)
 
     def layer_states(self, texts: Sequence[str]) -> States:
         """Return (1 + L, n, d) float32: each layer's states, averaged over a text's tokens, not scaled."""

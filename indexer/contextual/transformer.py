@@ -21,7 +21,7 @@ from indexer.contextual.checkpoint import (
 )
 from indexer.contextual.space import Space
 from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer, open_tokenizer
-from indexer.encoder import Role
+from indexer.encoder import Counted, Role
 from indexer.errors import DamagedIndexError, ModelError, PortabilityError, SpecError
 from indexer.vectors import Vectors, normalize
 
@@ -85,13 +85,17 @@ class TransformerEncoder:
 
     def encode(self, texts: Sequence[str], *, role: Role = Role.DOCUMENT) -> Vectors:
         """Return (n, d) float32 vectors of unit length; a text without any piece is a row of zeros."""
+        return self.encode_counted(texts, role=role).vectors
+
+    def encode_counted(self, texts: Sequence[str], *, role: Role = Role.DOCUMENT) -> Counted:
+        """Return what `encode` returns, and the pieces read of each text, special ones and prompts included."""
         prompt = self.space.prompt(role)
         ids = self.pieces.ids([prompt + text for text in texts])
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for rows in batches([len(each) for each in ids], most_pieces=_BATCH_PIECES, most_texts=_BATCH_TEXTS):
             out[rows] = self._forward([ids[row] for row in rows])
         out[[row for row, text in enumerate(texts) if not text.strip()]] = 0.0
-        return normalize(out)
+        return Counted(normalize(out), np.fromiter(map(len, ids), np.int32, len(ids)))
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many pieces of the texts the model reads, special ones and prompts included."""

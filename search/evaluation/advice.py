@@ -265,6 +265,8 @@ def _costs(cost: RetrieverCost) -> str:
         parts.append(f"{_amount(cost.index.bytes_per_text)} bytes a text")
     if cost.index.seconds is not None:
         parts.append(f"{_amount(cost.index.seconds)} s of indexing")
+    if cost.index.approximation and cost.index.search_recall is not None:
+        parts.append(f"recall@10 {cost.index.search_recall:.3f} of exact search")
     if cost.money_per_million_queries is not None:
         parts.append(f"a price of {_amount(cost.money_per_million_queries)} for a million queries")
     return ", ".join(parts) or "what was not measured"

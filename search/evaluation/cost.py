@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,11 @@ class Milliseconds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexCost:
-    """What building a retriever's index took; None where it was not measured.
+    """What building a retriever's index took, over all builds that did it; None where it was not measured.
 
-    `bytes_per_text` is what is stored for a text, `multiply_adds_per_text` the arithmetic of encoding one;
-    `search_recall` is recall@10 of the vector search against exact search, 1 where it is exact.
+    `bytes_per_text` is what is stored for a text, `tokens` what is read of all of them, `multiply_adds_per_text` the
+    arithmetic of encoding one, in the mean; `search_recall` is recall@10 of the vector search against exact search, 1
+    where it is exact, and `approximation` the kind of vector index where it is not.
     """
 
     seconds: float | None = None
@@ -36,6 +37,7 @@ class IndexCost:
     peak_memory_bytes: int | None = None
     multiply_adds_per_text: float | None = None
     search_recall: float | None = None
+    approximation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ class RetrieverCost:
             return None
         return self.price_per_hour * self.query.mean / 1000 * _MILLION / _SECONDS_PER_HOUR
 
-    def to_json(self) -> dict[str, float | int | None]:
+    def to_json(self) -> dict[str, Any]:
         """Return the costs that are known, by flat names that say their units."""
-        values: dict[str, float | int | None] = {}
+        values: dict[str, Any] = {}
         for name, times in (("encode", self.encode), ("search", self.search), ("query", self.query)):
             if times is not None:
                 values |= {
@@ -81,6 +83,7 @@ class RetrieverCost:
             "tokens": self.index.tokens,
             "multiply_adds_per_text": self.index.multiply_adds_per_text,
             "search_recall@10": self.index.search_recall,
+            "approximation": self.index.approximation or None,
             "money_per_million_texts": self.money_per_million_texts,
             "money_per_million_queries": self.money_per_million_queries,
         }
@@ -90,8 +93,20 @@ class RetrieverCost:
             "money_per_million_queries",
             "tokens",
             "search_recall@10",
+            "approximation",
         }
         return {name: value for name, value in values.items() if value is not None or name not in optional}
+
+
+def engineering(value: float | None) -> str:
+    """Return a count with three digits and the letter of its thousands: 5.31 G; `-` for None."""
+    if value is None:
+        return "-"
+    for letter in ("", " k", " M", " G"):
+        if value < 999.5:
+            return f"{value:.3g}{letter}"
+        value /= 1000
+    return f"{value:,.3g} T"
 
 
 def milliseconds(times: Iterable[float]) -> Milliseconds | None:

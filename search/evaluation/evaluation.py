@@ -143,6 +143,20 @@ class Evaluation:
         if unanswered:
             named = ", ".join(f"{name} {count:,}" for name, count in unanswered.items())
             yield f"judged queries for which nothing was found, counted as 0: {named}"
+        yield f"measures by {', '.join(self._providers())}"
+        for row in self.rows.values():
+            held = row.cost.index
+            if held.approximation:
+                recall = "not measured" if held.search_recall is None else f"{held.search_recall:.3f}"
+                kind = f"approximate vector search ({held.approximation})"
+                yield f"{row.name}: {kind}, recall@10 {recall} of exact search"
+
+    def _providers(self) -> Iterator[str]:
+        """Yield each program with the measures that it computes."""
+        providers = dict.fromkeys(measure.provider for measure in self.measures)
+        for provider in providers:
+            names = [measure.name for measure in self.measures if measure.provider == provider]
+            yield f"{provider} ({', '.join(names)})"
 
     def to_json(self, *, per_query: bool = False) -> dict[str, Any]:
         """Return the evaluation as JSON values, with the scores of every query where asked for."""

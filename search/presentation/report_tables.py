@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from search.evaluation.cost import engineering
 from search.evaluation.evaluation import Evaluation, Row
 from search.evaluation.marks import disagreement, means_by_mark
 
@@ -14,7 +15,8 @@ _COSTS = (
     ("index s", "index_seconds", "{:,.1f}", ()),
     ("peak MiB", "peak_memory_bytes", "{:,.0f}", ()),
     ("tokens", "tokens", "{:,.0f}", ()),
-    ("multiply-adds a text", "multiply_adds_per_text", "{:.2g}", ()),
+    ("multiply-adds a text", "multiply_adds_per_text", "", ()),
+    ("recall@10 of the search", "search_recall@10", "{:.3f}", ()),
     ("price, million texts", "money_per_million_texts", "{:,.2f}", ()),
     ("price, million queries", "money_per_million_queries", "{:,.2f}", ()),
 )
@@ -43,23 +45,24 @@ def quality_table(evaluation: Evaluation) -> str:
 def cost_table(evaluation: Evaluation) -> str:
     """Return rows of costs; a column that no row knows is left out."""
     values = {row.name: row.cost.to_json() for row in evaluation.rows.values()}
-    shown = [cost for cost in _COSTS if any(known.get(cost[1]) is not None for known in values.values())]
-    if not shown:
+    columns = [cost for cost in _COSTS if any(known.get(cost[1]) is not None for known in values.values())]
+    if not columns:
         return "<p>No cost was measured.</p>"
     rows = []
     for number, row in enumerate(evaluation.rows.values()):
         known = values[row.name]
         cells = [row_heading(row, number)]
-        for _, name, form, tail in shown:
+        for _, name, form, tail in columns:
             value = known.get(name)
-            cell = "-" if value is None else form.format(value / _MIB if name == "peak_memory_bytes" else value)
+            shown = value / _MIB if value is not None and name == "peak_memory_bytes" else value
+            cell = engineering(shown) if shown is None or not form else form.format(shown)
             tails = [form.format(ms) for percentile in tail if (ms := known.get(percentile)) is not None]
             cell = "-" if tail and value == 0 else cell
             small = f"<small>p95 {tails[0]}, p99 {tails[1]}</small>" if len(tails) == 2 and cell != "-" else ""
             cells.append(f"<td>{cell}{small}</td>")
         cells.append(f"<td>{escape(', '.join(row.dominated_by)) or 'on the frontier'}</td>")
         rows.append(_tr(row, "".join(cells)))
-    return _table(["", *(heading for heading, *_ in shown), "dominated by"], rows)
+    return _table(["", *(heading for heading, *_ in columns), "dominated by"], rows)
 
 
 def versus_table(evaluation: Evaluation) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from indexer.build import BuildSummary
 from indexer.opening import OpenIndex
+from search.evaluation.cost import engineering
 
 
 def build_json(summary: BuildSummary) -> dict[str, Any]:
@@ -43,14 +44,18 @@ def build_lines(summary: BuildSummary, target: Path) -> Iterator[str]:
 def cost_rows(costs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return a row for each thing that building took, for a table."""
     rows = []
+    reused = any(cost.get("reused_seconds") for cost in costs.values())
     for name, cost in costs.items():
-        seconds, texts = float(cost["seconds"]), int(cost["texts"])
+        texts, multiply_adds = int(cost["texts"]), cost.get("multiply_adds")
+        seconds, before = float(cost["seconds"]), float(cost.get("reused_seconds", 0.0))
         rows.append(
             {
                 "retriever": name,
                 "seconds": f"{seconds:.1f}",
-                "texts/s": f"{texts / seconds:,.0f}" if texts and seconds else "-",
+                **({"by earlier builds": f"{before:.1f}" if before else "-"} if reused else {}),
+                "texts/s": f"{texts / (seconds + before):,.0f}" if texts and seconds + before else "-",
                 "tokens": f"{int(cost['tokens']):,}" if cost["tokens"] else "-",
+                "multiply-adds/text": engineering(None if multiply_adds is None else multiply_adds / max(1, texts)),
                 "bytes": size(int(cost["bytes"])) if cost["bytes"] else "-",
                 "peak memory": size(int(cost["peak_memory_bytes"])) if cost["peak_memory_bytes"] else "-",
             }
