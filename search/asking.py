@@ -1,12 +1,15 @@
 """One question, answered side by side, and how good the answers are where the question has been judged."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from indexer.cosine_background import CosineBackground
 from indexer.stores.documents import Selection
+from search.diagnostics.decisive import Decisive, mark_decisive
 from search.errors import QueryError
 from search.evaluation.measures import evaluate_run
+from search.ranking import Hit
 from search.retrieval.searcher import Comparison, Searcher
 
 #: The measures shown beside a single query.
@@ -23,30 +26,40 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A comparison, and for a judged query the quality of each answer and which documents are relevant."""
+    """A comparison, what its scores and hits owe to what, and for a judged query how good it is.
+
+    Attributes
+    ----------
+    comparison
+        The answers.
+    query_id, qualities, relevant
+        For a judged query: its id, the quality of each answer, and which documents are relevant.
+    notes
+        What a user should know.
+    decisive
+        Retriever -> document id -> the words that decided, largest share first; none for contextual retrievers.
+    backgrounds
+        Vector retriever -> the cosines of random pairs of its texts; none for an index built before they were kept.
+    """
 
     comparison: Comparison
     query_id: str = ""
     qualities: Mapping[str, Quality] | None = None
     relevant: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    decisive: Decisive = field(default_factory=dict)
+    backgrounds: Mapping[str, CosineBackground] = field(default_factory=dict)
+
+    def percentile(self, name: str, score: float) -> float | None:
+        """Return which percentage of random pairs of texts scores lower; None where that is not known."""
+        background = self.backgrounds.get(name)
+        return None if background is None else background.percentile(score)
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented shape of `query --json`."""
         retrievers = {}
         for name, answer in self.comparison.answers.items():
-            hits = [
-                {
-                    "doc_id": hit.doc_id,
-                    "score": hit.score,
-                    "rank": hit.rank,
-                    "title": hit.title,
-                    "passage": hit.passage,
-                    "source": hit.source,
-                    **({"relevant": hit.doc_id in self.relevant} if self.query_id else {}),
-                }
-                for hit in answer.hits
-            ]
+            hits = [self._hit_json(name, hit) for hit in answer.hits]
             cost = {**answer.cost._asdict(), "bytes_per_text": answer.bytes_per_text}
             retrievers[name] = {"hits": hits, "cost": cost}
             if answer.coverage is not None:
@@ -56,6 +69,24 @@ class Asked:
                 retrievers[name]["measures"] = dict(self.qualities[name].measures)
         found: dict[str, Any] = {"query": self.comparison.query, "retrievers": retrievers}
         return {**found, "query_id": self.query_id} if self.query_id else found
+
+    def _hit_json(self, name: str, hit: Hit) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "doc_id": hit.doc_id,
+            "score": hit.score,
+            "rank": hit.rank,
+            "title": hit.title,
+            "passage": hit.passage,
+            "source": hit.source,
+        }
+        if self.query_id:
+            found["relevant"] = hit.doc_id in self.relevant
+        percentile = self.percentile(name, hit.score)
+        if percentile is not None:
+            found["percentile"] = round(percentile, 4)
+        if name in self.decisive:
+            found["decisive"] = list(self.decisive[name].get(hit.doc_id, ()))
+        return found
 
 
 def ask(searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selection: Selection | None = None) -> Asked:
@@ -80,15 +111,30 @@ def ask(searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selec
     # Reciprocal rank looks beyond the hits that are shown.
     depth = max(k, _JUDGED_DEPTH) if grades else k
     deep = searcher.search(asked_text, depth, selection=selection, exclude=exclude)
-    comparison = deep.first(k)
+    marked = mark_decisive(searcher, deep.first(k))
+    comparison = marked.comparison
+    asked = Asked(
+        comparison,
+        query.query_id if query else "",
+        notes=_notes(comparison),
+        decisive=marked.decisive,
+        backgrounds=dict(_backgrounds(searcher)),
+    )
     if query is None or not grades:
-        return Asked(comparison, query.query_id if query else "", notes=_notes(comparison))
+        return asked
     qualities = {}
     for name, answer in deep.answers.items():
         scores = evaluate_run({query.query_id: answer.ranking}, {query.query_id: grades}, MEASURES)
         qualities[name] = Quality({measure: by_query[query.query_id] for measure, by_query in scores.items()})
     relevant = frozenset(doc_id for doc_id, grade in grades.items() if grade > 0)
-    return Asked(comparison, query.query_id, qualities, relevant, _notes(comparison))
+    return replace(asked, qualities=qualities, relevant=relevant)
+
+
+def _backgrounds(searcher: Searcher) -> Iterator[tuple[str, CosineBackground]]:
+    for name in searcher.names:
+        background = searcher.index.cosine_background(name)
+        if background is not None:
+            yield name, background
 
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:

@@ -209,8 +209,8 @@ def _cost_cells(cost: RetrieverCost) -> Mapping[str, str]:
         **{
             label: shown(name, "{:.2f}")
             for label, name in (
-                ("price, million texts", "money_per_million_texts"),
-                ("price, million queries", "money_per_million_queries"),
+                ("per million texts", "money_per_million_texts"),
+                ("per million queries", "money_per_million_queries"),
             )
             if cost.price_per_hour is not None
         },

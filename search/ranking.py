@@ -35,7 +35,7 @@ def ordered(documents: Sequence[ScoredDocument]) -> list[ScoredDocument]:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document as it is shown: rank counts from 1; `passage` is the text of its best passage."""
+    """A document as it is shown: rank counts from 1; `passage` is the text of its best passage, numbered from 0."""
 
     doc_id: str
     score: float
@@ -43,3 +43,4 @@ class Hit:
     title: str
     passage: str
     source: str = ""
+    passage_number: int = 0

@@ -8,6 +8,7 @@ the table brings a `Composition`, and are left out otherwise.
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -131,7 +132,7 @@ class AveragedEncoder:
     def word_weights(self, text: str) -> list[tuple[str, float, Vectors]]:
         """Return (word, weight, (1, d) vector) for each known word token; they sum to the text's vector."""
         found = words(text)
-        shares = {word: self.term_frequency.of(found.count(word)) / found.count(word) for word in set(found)}
+        shares = {word: self.term_frequency.of(count) / count for word, count in Counter(found).items()}
         vectors = {word: self.vector(word) for word in shares}
         return [
             (word, shares[word] * self.weight(word), vector[None])

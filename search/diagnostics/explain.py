@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.encoder import WordEncoder
+from indexer.vectors import Vectors
 from indexer.whitening import Whitening
 
 Floats = NDArray[np.float64]
@@ -107,6 +108,45 @@ def explain_words(query: str, text: str, encoder: WordEncoder, whitening: Whiten
         constant=float(shares[-1, -1]),
         unknown=unknown,
     )
+
+
+def query_direction(query: Vectors, whitening: Whitening | None = None) -> Floats:
+    """Return the (d,) direction along which word vectors add to the score of a query.
+
+    Parameters
+    ----------
+    query
+        (1, r): its vector of unit length in the space that is searched.
+    whitening
+        What leads there from the encoder's d dimensions.
+    """
+    row = np.asarray(query, np.float64).reshape(-1)
+    return row if whitening is None else (whitening.components / np.sqrt(whitening.shrunk)) @ row
+
+
+def document_word_shares(
+    direction: Floats, text: str, encoder: WordEncoder, whitening: Whitening | None = None
+) -> list[WordShare]:
+    """Return what each word of a text adds to its score with the whole query, largest first.
+
+    The sums of `explain_words` over query words, the query's mean term among them, without the pairs: one product a
+    text. Together with the text's own mean term they sum to the score.
+    """
+    words, vectors = _word_vectors(text, encoder)
+    total = vectors.sum(axis=0)
+    length = float(np.linalg.norm(total))
+    if not length:
+        return []
+    unit = np.asarray(total / length, np.float32)[None]
+    scale = length * (1.0 if whitening is None else float(np.linalg.norm(whitening.transform(unit))))
+    if not scale:
+        return []
+    shares = vectors @ direction / scale
+    return sorted((WordShare(word, float(share)) for word, share in zip(words, shares, strict=True)), key=_largest)
+
+
+def _largest(share: WordShare) -> float:
+    return -share.share
 
 
 def _word_vectors(text: str, encoder: WordEncoder) -> tuple[list[str], Floats]:

@@ -27,6 +27,8 @@ from corpora.progress import Progress
 from search.asking import Asked, Quality
 from search.evaluation.overlap import overlap, rank_biased_overlap
 from search.judging_session import PutQuestion
+from search.presentation.snippets import snippet, word_spans
+from search.ranking import Hit
 from search.retrieval.searcher import Answer, Comparison
 
 #: Told apart on dark and light grounds alike; documents beyond these stay plain.
@@ -111,12 +113,11 @@ def progress_on(console: Console) -> Iterator[Progress]:
 
 def comparison_view(asked: Asked, *, shown: int = 10) -> Group:
     """Return the answers side by side: ranks, then what each cost and how good it was, then the documents."""
-    comparison, qualities, relevant = asked.comparison, asked.qualities or {}, asked.relevant
-    colours = _colours(comparison)
-    parts: list[RenderableType] = [_side_by_side(comparison, qualities, colours, relevant)]
-    if len(comparison.answers) > 1:
-        parts.append(_agreement(comparison, shown))
-    parts.append(_documents(comparison, colours, relevant))
+    colours = _colours(asked.comparison)
+    parts: list[RenderableType] = [_side_by_side(asked, colours)]
+    if len(asked.comparison.answers) > 1:
+        parts.append(_agreement(asked.comparison, shown))
+    parts.append(_documents(asked, colours))
     return Group(*parts)
 
 
@@ -130,12 +131,8 @@ def _colours(comparison: Comparison) -> dict[str, str]:
     return {doc_id: COLOURS[i] if i < len(COLOURS) else "default" for i, doc_id in enumerate(by_count)}
 
 
-def _side_by_side(
-    comparison: Comparison,
-    qualities: Mapping[str, Quality],
-    colours: Mapping[str, str],
-    relevant: frozenset[str],
-) -> Table:
+def _side_by_side(asked: Asked, colours: Mapping[str, str]) -> Table:
+    comparison, relevant = asked.comparison, asked.relevant
     table = Table(title=Text(f"“{comparison.query}”"), title_justify="left", show_footer=False, expand=False)
     table.add_column("rank", justify="right", no_wrap=True)
     for name in comparison.answers:
@@ -153,12 +150,16 @@ def _side_by_side(
         table.add_row(str(place + 1), *cells, end_section=place + 1 == most)
     if not most:
         table.add_row("", *("no hits" for _ in comparison.answers), end_section=True)
-    for label, figures in _figures(comparison.answers, qualities):
+    for label, figures in _figures(asked):
         table.add_row(Text(label, style="dim"), *figures)
     return table
 
 
-def _figures(answers: Mapping[str, Answer], qualities: Mapping[str, Quality]) -> Iterator[tuple[str, list[str | Text]]]:
+def _figures(asked: Asked) -> Iterator[tuple[str, list[str | Text]]]:
+    answers: Mapping[str, Answer] = asked.comparison.answers
+    qualities: Mapping[str, Quality] = asked.qualities or {}
+    if asked.backgrounds:
+        yield "percentile", [_percentiles(asked, name, answer) for name, answer in answers.items()]
     for measure in next(iter(qualities.values())).measures if qualities else ():
         yield measure, [Text(f"{qualities[name].measures[measure]:.3f}", style="bold") for name in answers]
     yield "encode", [_milliseconds(answer.cost.encode_ms) for answer in answers.values()]
@@ -170,6 +171,18 @@ def _figures(answers: Mapping[str, Answer], qualities: Mapping[str, Quality]) ->
 
 def _score(score: float) -> str:
     return f"{score:.3f}" if abs(score) < 10 else f"{score:.1f}"
+
+
+def _percentiles(asked: Asked, name: str, answer: Answer) -> str:
+    """Return where the first and the last score shown lie among those of random pairs of texts."""
+    ends = dict.fromkeys(hit.rank for hit in (*answer.hits[:1], *answer.hits[-1:]))
+    found = [asked.percentile(name, answer.hits[rank - 1].score) for rank in ends]
+    return " to ".join(_percentile(each) for each in found if each is not None) or "-"
+
+
+def _percentile(value: float) -> str:
+    """Return a percentile, with more digits the rarer what lies above it."""
+    return f"{value:.0f}" if value < 99.0 else f"{value:.1f}" if value < 99.9 else f"{value:.2f}"
 
 
 def _milliseconds(value: float) -> str:
@@ -201,38 +214,56 @@ def _agreement(comparison: Comparison, shown: int) -> Table:
     return table
 
 
-def _documents(comparison: Comparison, colours: Mapping[str, str], relevant: frozenset[str]) -> Table:
-    """Return each document once, with its rank in every column."""
-    names = list(comparison.answers)
-    ranks = {name: {hit.doc_id: hit.rank for hit in answer.hits} for name, answer in comparison.answers.items()}
-    hits = {hit.doc_id: hit for answer in reversed(list(comparison.answers.values())) for hit in answer.hits}
-    best = sorted(hits, key=lambda doc_id: sorted(r.get(doc_id, 10**6) for r in ranks.values()))
+def _documents(asked: Asked, colours: Mapping[str, str]) -> Table:
+    """Return each document once: its rank in every column, and its passage where the words that decided stand."""
+    answers = asked.comparison.answers
+    ranks = {name: {hit.doc_id: hit.rank for hit in answer.hits} for name, answer in answers.items()}
+    shown = _passages(asked)
+    best = sorted(shown, key=lambda doc_id: sorted(r.get(doc_id, 10**6) for r in ranks.values()))
     table = Table(title="documents, and their rank in each column", title_justify="left", box=None, pad_edge=False)
     table.add_column("document", no_wrap=True, overflow="ellipsis", max_width=24)
-    for name in names:
+    for name in answers:
         table.add_column(Text(name), justify="right", no_wrap=True, overflow="ellipsis", max_width=7)
     table.add_column("passage", ratio=1)
     for doc_id in best:
-        hit = hits[doc_id]
-        mark = f"{_RELEVANT} " if doc_id in relevant else ""
-        text = Text(f"{hit.title} - " if hit.title else "", style="bold") + Text(
-            _snippet(hit.passage, hit.title), style="default"
-        )
+        hit, words = shown[doc_id]
+        mark = f"{_RELEVANT} " if doc_id in asked.relevant else ""
+        text = _underlined(f"{hit.title} - " if hit.title else "", words, "bold")
+        text += _underlined(snippet(hit.passage.removeprefix(hit.title), words), words, "default")
         if hit.source:
             text += Text(f"  {_relative(hit.source)}", style="dim")
-        cells = [str(ranks[name].get(doc_id, "·")) for name in names]
+        cells = [str(ranks[name].get(doc_id, "·")) for name in answers]
         table.add_row(Text(mark + doc_id, style=colours[doc_id]), *cells, text)
     return table
+
+
+def _passages(asked: Asked) -> dict[str, tuple[Hit, list[str]]]:
+    """Return for each document the hit whose passage is shown, and the words that decided it wherever it was found.
+
+    The passage is the first retriever's of those that say which words decided, else the first one's.
+    """
+    hits: dict[str, Hit] = {}
+    words: dict[str, dict[str, None]] = {}
+    telling = [name for name in asked.comparison.answers if name in asked.decisive]
+    order = [*telling, *(name for name in asked.comparison.answers if name not in asked.decisive)]
+    for name in order:
+        for hit in asked.comparison.answers[name].hits:
+            hits.setdefault(hit.doc_id, hit)
+            found = asked.decisive.get(name, {}).get(hit.doc_id, ())
+            words.setdefault(hit.doc_id, {}).update(dict.fromkeys(found))
+    return {doc_id: (hit, list(words[doc_id])) for doc_id, hit in hits.items()}
+
+
+def _underlined(text: str, words: Sequence[str], style: str) -> Text:
+    shown = Text(text, style=style)
+    for start, end in word_spans(text, words):
+        shown.stylize("bold underline", start, end)
+    return shown
 
 
 def _relative(source: str) -> str:
     """Return a path as seen from the working folder, where it lies below it."""
     return source.removeprefix(f"{Path.cwd()}{os.sep}")
-
-
-def _snippet(passage: str, title: str, length: int = 160) -> str:
-    text = " ".join(passage.removeprefix(title).split())
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def table_view(rows: Sequence[Mapping[str, Any]], title: str, notes: Iterable[str]) -> Group:
@@ -254,7 +285,7 @@ def question_view(question: PutQuestion) -> Group:
         question.query, style="bold cyan"
     )
     title = Text(question.title or question.doc_id, style="bold")
-    return Group(head, title, Text(_snippet(question.text, "", 1200)))
+    return Group(head, title, Text(snippet(question.text, (), 1200)))
 
 
 def key_values(pairs: Iterable[tuple[str, str]]) -> Table:

@@ -20,6 +20,12 @@ class LexicalRetriever:
     store: "LexicalStore"
     documents: DocumentStore
 
+    def analyse(self, text: str) -> list[str]:
+        """Return the terms of a text, as they are indexed."""
+        from indexer.stores.lexical import analyse
+
+        return analyse(text)
+
     def retrieve(self, query: str, depth: int, *, selection: Selection | None = None) -> Retrieved:
         """Return the best documents by BM25F; none where no word of the query occurs."""
         started = time.perf_counter()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from corpora.judgements import Query
 from corpora.progress import Progress, Silent
-from indexer.encoder import Coverage, WordEncoder
+from indexer.encoder import Coverage, Encoder, LoadingEncoder, Role, WordEncoder
 from indexer.manifest import RetrieverRecord
 from indexer.opening import OpenIndex, open_index, reading_live
 from indexer.spec import Family
@@ -95,8 +95,7 @@ class Searcher:
             _make(index, index.record(name), made, shared)
         for retriever in made.values():
             if isinstance(retriever, DenseRetriever):
-                # The first encoding loads what the encoder needs: that is opening, not the cost of a query.
-                shared.encode(retriever.parts, _UNASKED)
+                _load(retriever.parts.encoder)
         searcher = cls(index, {name: made[name] for name in names})
         # All that queries need is opened by now: a searcher answers on when its generation is replaced and removed.
         _ = index.documents, index.judgements, [searcher.bytes_per_text(name) for name in names]
@@ -250,6 +249,7 @@ class Searcher:
             stored.document.title,
             stored.passage,
             stored.document.source,
+            document.passage,
         )
 
     def coverage(self, name: str, query: str) -> Coverage | None:
@@ -274,6 +274,14 @@ class Searcher:
         if isinstance(retriever, LexicalRetriever):
             return sum(path.stat().st_size for path in generation.lexical.iterdir()) / texts
         return generation.retriever(retriever.name).vectors.stat().st_size / texts
+
+
+def _load(encoder: Encoder) -> None:
+    """Load what an encoder needs: that is opening, not the cost of a query."""
+    if isinstance(encoder, LoadingEncoder):
+        encoder.ready()
+    else:
+        encoder.encode([_UNASKED], role=Role.QUERY)
 
 
 def _make(index: OpenIndex, record: RetrieverRecord, made: dict[str, Retriever], shared: QueryVectors) -> Retriever:
