@@ -251,7 +251,12 @@ def evaluate(
     measures: Annotated[str, typer.Option(help="ir-measures names, comma-separated.")] = "nDCG@10,RR,AP,R@100",
     retrievers: Retrievers = None,
     baseline: Annotated[str, typer.Option(help="Row to test the others against; default: bm25, else the first.")] = "",
-    qrels: Annotated[Path | None, typer.Option(help="Judgements (TREC or BEIR form) to score run files by.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Judgements (TREC or BEIR form) for run files, or in place of the index's own.")
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="With --qrels: the queries, one a line or JSONL; default: the index's.")
+    ] = None,
     runs: Annotated[Path | None, typer.Option(help="Write TREC runs and per-query scores here.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
     pictures: Annotated[Path | None, typer.Option(help="With --report: its pictures as files in this folder.")] = None,
@@ -266,33 +271,49 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure quality and cost of every retriever on the collection's judgements."""
-    from search.measuring import evaluation_rows, measure_index, measure_runs
-    from search.presentation.terminal import progress_on, table_view
-    from search.retrieval.searcher import Searcher
+    from search.presentation.terminal import evaluation_view, progress_on
 
     if expect:
         from search.evaluation.expectations import parse_expectation
 
         # Read before anything runs: a typing error should not cost an evaluation.
         measures = ",".join([measures, *(parse_expectation(one).measure for one in expect)])
-    if qrels is not None:
-        evaluation = measure_runs(targets, qrels, measures=measures, baseline=baseline)
-    elif len(targets) != 1:
+    on_runs = qrels is not None and not (len(targets) == 1 and targets[0].is_dir())
+    ignored = {
+        "--queries": queries is not None and qrels is None,
+        "--pictures": pictures is not None and report is None,
+        "--collection": bool(collection) and (unjudged or qrels is not None),
+        "--retrievers": retrievers is not None and on_runs,
+        "--price-per-hour": price_per_hour is not None and (on_runs or unjudged),
+        "--unjudged": unjudged and qrels is not None,
+        "--runs": runs is not None and unjudged,
+        "--report": report is not None and unjudged,
+        "--baseline": bool(baseline) and unjudged,
+    }
+    if any(ignored.values()):
+        message = f"{', '.join(name for name, is_so in ignored.items() if is_so)} would do nothing in this call"
+        raise typer.BadParameter(message)
+    if len(targets) != 1 and not on_runs:
         message = "give one index, or run files together with --qrels FILE"
         raise typer.BadParameter(message)
-    elif unjudged:
-        _evaluate_unjudged(targets[0], measures, retrievers, as_json)
+    if unjudged:
+        _evaluate_unjudged(targets[0], measures, retrievers, expect or [], as_json)
         return
-    else:
-        from corpora.catalog import open_collection
+    with progress_on(_err()) as progress:
+        if on_runs and qrels is not None:
+            evaluation = _evaluate_runs(targets, qrels, queries, (measures, baseline), (runs, report, pictures))
+        else:
+            from corpora.catalog import open_collection
+            from search.measuring import judged_by, measure_index
+            from search.retrieval.searcher import Searcher
 
-        searcher = Searcher.open(targets[0], _names(retrievers))
-        with progress_on(_err()) as progress:
+            searcher = Searcher.open(targets[0], _names(retrievers))
             evaluation, found = measure_index(
                 searcher,
                 progress=progress,
                 collection=open_collection(collection) if collection else None,
-                split=split,
+                judgements=judged_by(searcher, qrels, queries) if qrels is not None else None,
+                split=qrels.stem if qrels is not None else split,
                 measures=measures,
                 baseline=baseline,
                 runs=runs,
@@ -305,15 +326,34 @@ def evaluate(
     if as_json:
         _print_json(evaluation.to_json())
     else:
-        title = f"{evaluation.collection['name']}, {split}: {evaluation.queries.count:,} judged queries"
-        _out().print(table_view(list(evaluation_rows(evaluation)), title, evaluation.notes()))
+        _out().print(evaluation_view(evaluation))
     _check_expectations(evaluation, expect or [])
 
 
-def _evaluate_unjudged(index_path: Path, measures: str, retrievers: list[str] | None, as_json: bool) -> None:
+def _evaluate_runs(
+    targets: list[Path],
+    qrels: Path,
+    queries: Path | None,
+    how: tuple[str, str],
+    written: tuple[Path | None, Path | None, Path | None],
+) -> Any:
+    from search.measuring import measure_runs
+
+    measures, baseline = how
+    runs, report, pictures = written
+    evaluation, found = measure_runs(targets, qrels, queries=queries, measures=measures, baseline=baseline, runs=runs)
+    if report is not None:
+        from search.reporting import report_runs
+
+        report_runs(evaluation, found, report, pictures=pictures)
+    return evaluation
+
+
+def _evaluate_unjudged(
+    index_path: Path, measures: str, retrievers: list[str] | None, expect: list[str], as_json: bool
+) -> None:
     from search.known_item_search import agreement_rows, evaluate_unjudged
-    from search.measuring import evaluation_rows
-    from search.presentation.terminal import progress_on, table_view
+    from search.presentation.terminal import evaluation_view, progress_on, table_view
     from search.retrieval.searcher import Searcher
 
     searcher = Searcher.open(index_path, _names(retrievers))
@@ -321,10 +361,11 @@ def _evaluate_unjudged(index_path: Path, measures: str, retrievers: list[str] | 
         found = evaluate_unjudged(searcher, progress=progress, measures=measures)
     if as_json:
         _print_json(found.to_json())
-        return
-    console = _out()
-    console.print(table_view(list(agreement_rows(found.agreements)), "how far the retrievers agree", ()))
-    console.print(table_view(list(evaluation_rows(found.evaluation)), "known-item search", found.notes))
+    else:
+        console = _out()
+        console.print(table_view(list(agreement_rows(found.agreements)), "how far the retrievers agree", ()))
+        console.print(evaluation_view(found.evaluation, "known-item search", found.notes))
+    _check_expectations(found.evaluation, expect)
 
 
 @app.command()
@@ -336,6 +377,7 @@ def advise(
     query_ms: Annotated[float | None, typer.Option(help="Most milliseconds a query may take.", min=0)] = None,
     bytes_per_text: Annotated[float | None, typer.Option(help="Most bytes a text may take.", min=0)] = None,
     index_seconds: Annotated[float | None, typer.Option(help="Most seconds that indexing may take.", min=0)] = None,
+    price_per_hour: Annotated[float | None, typer.Option(help="What this machine costs an hour.", min=0)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say in five lines which retriever to take within a budget, and what would change the answer."""
@@ -346,7 +388,9 @@ def advise(
 
     searcher = Searcher.open(index_path, _names(retrievers))
     with progress_on(_err()) as progress:
-        evaluation, _ = measure_index(searcher, progress=progress, split=split, measures=measure)
+        evaluation, _ = measure_index(
+            searcher, progress=progress, split=split, measures=measure, price_per_hour=price_per_hour
+        )
     advice = advise(evaluation, Budget(query_ms, bytes_per_text, index_seconds))
     if as_json:
         _print_json(advice.to_json())
@@ -377,6 +421,9 @@ def judge(
     for question in questions(session, lambda: typer.prompt("relevant? (y/n/0-9, s, u, q)", prompt_suffix=" ")):
         console.print(question_view(question))
     console.print(f"{session.judging.judged:,} of {session.judging.total:,} judged; {qrels}", markup=False)
+    if session.judging.judged:
+        named = f" --queries {queries}" if queries is not None else ""
+        console.print(f"next: twindex evaluate {index_path} --qrels {qrels}{named}", markup=False, soft_wrap=True)
 
 
 def _check_expectations(evaluation: Any, expect: list[str]) -> None:
@@ -672,8 +719,7 @@ def ladder(
 
     from corpora.catalog import open_collection
     from search.ladder import Extras, climb
-    from search.measuring import evaluation_rows
-    from search.presentation.terminal import progress_on, table_view
+    from search.presentation.terminal import evaluation_view, progress_on
 
     extras = Extras(fasttext, bert, elmo, token_table)
     with tempfile.TemporaryDirectory(prefix="twindex-") as temporary, progress_on(_err()) as progress:
@@ -694,8 +740,7 @@ def ladder(
     if as_json:
         _print_json(evaluation.to_json())
     else:
-        title = f"{evaluation.collection['name']}, {split}: {evaluation.queries.count:,} judged queries"
-        _out().print(table_view(list(evaluation_rows(evaluation)), title, evaluation.notes()))
+        _out().print(evaluation_view(evaluation))
 
 
 @app.command()

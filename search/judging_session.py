@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.judgements import Query
-from corpora.options import DEFAULT_OPTIONS
-from corpora.read_log import ReadLog
-from corpora.readers.beir import read_queries
 from search.errors import QueryError
 from search.evaluation.judging import KEYS, Judging, pool
+from search.questions import read_questions
 from search.retrieval.searcher import Searcher
+
+HINT = "y or n, or a grade from 0 to 9; s passes over it for now, u takes the last one back, q ends"
 
 
 @dataclass(frozen=True, slots=True)
 class PutQuestion:
-    """A question as a person sees it: the query, the document, how far the judging is; `hint` says what a key does."""
+    """A question as a person sees it, and how far the judging is; `hint` answers a key that says nothing."""
 
     query: str
     doc_id: str
@@ -45,7 +45,7 @@ def open_judging(
     QueryError
         If there are no queries.
     """
-    asked = _read(queries) if queries is not None else dict(_own(searcher))
+    asked = read_questions(queries) if queries is not None else dict(_own(searcher))
     if not asked:
         message = "the index brings no queries to judge; name some: --queries FILE, one a line"
         raise QueryError(message)
@@ -57,22 +57,15 @@ def _own(searcher: Searcher) -> Iterator[tuple[str, Query]]:
     yield from searcher.index.judgements.queries.items()
 
 
-def _read(path: Path) -> dict[str, Query]:
-    if path.suffix == ".jsonl":
-        return dict(read_queries(path, DEFAULT_OPTIONS, ReadLog()))
-    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    return {f"q{number}": Query(f"q{number}", line) for number, line in enumerate(lines, start=1)}
-
-
 def questions(session: JudgingSession, key: Callable[[], str]) -> Iterator[PutQuestion]:
     """Yield questions to show; after each, `key` is asked what the person says, until all is judged or they quit."""
-    judging = session.judging
+    judging, hint = session.judging, ""
     while (question := judging.next()) is not None:
         stored = session.searcher.index.documents.fetch(question.doc_id)
         title, text = (stored.document.title, stored.document.text) if stored else ("", "")
         query = session.queries[question.query_id].text
-        yield PutQuestion(query, question.doc_id, title, text, judging.judged, judging.total)
-        pressed = key().strip().lower()
+        yield PutQuestion(query, question.doc_id, title, text, judging.judged, judging.total, hint)
+        pressed, hint = key().strip().lower(), ""
         if pressed in {"q", "quit"}:
             return
         if pressed == "s":
@@ -81,3 +74,5 @@ def questions(session: JudgingSession, key: Callable[[], str]) -> Iterator[PutQu
             judging.undo()
         elif pressed in KEYS:
             judging.judge(question, KEYS[pressed])
+        else:
+            hint = f"{pressed!r} says nothing: {HINT}"

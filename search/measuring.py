@@ -1,6 +1,6 @@
 """All judged queries of an index, run through its retrievers and measured: quality and cost in one value."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +12,14 @@ from corpora.read_log import ReadLog
 from corpora.readers.qrels import read_qrels
 from indexer.judgement_files import Judgements
 from indexer.spec import Family
-from search.errors import NoJudgementsError
-from search.evaluation.cost import IndexCost, RetrieverCost, engineering, retriever_cost
+from search.errors import NoJudgementsError, QueryError
+from search.evaluation.cost import IndexCost, retriever_cost
 from search.evaluation.evaluate import evaluate
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.judged_queries import judged_queries
 from search.evaluation.measure_names import DEFAULT_MEASURES, parse_measures
 from search.evaluation.runs import read_runs, write_runs
+from search.questions import read_questions
 from search.ranking import Run
 from search.retrieval.searcher import Searcher
 
@@ -37,6 +38,7 @@ def measure_index(
     *,
     progress: Progress,
     collection: Collection | None = None,
+    judgements: Judgements | None = None,
     split: str = "test",
     measures: str | Sequence[str] = DEFAULT_MEASURES,
     baseline: str | None = None,
@@ -53,6 +55,8 @@ def measure_index(
         Told of each query.
     collection
         Whose queries and judgements to use; the index's own where None.
+    judgements
+        Queries and judgements in place of either.
     split
         Which judgements.
     measures
@@ -73,20 +77,20 @@ def measure_index(
     """
     index = searcher.index
     wanted = parse_measures(measures)
-    judgements = _judgements(searcher, collection)
-    qrels = judgements.qrels.get(split)
+    held = judgements or _judgements(searcher, collection)
+    qrels = held.qrels.get(split)
     if qrels is None:
-        held = ", ".join(judgements.qrels) or "none"
-        message = f"there are no judgements named {split!r}; splits of this collection: {held} (--split)"
+        known = ", ".join(held.qrels) or "none"
+        message = f"there are no judgements named {split!r}; splits of this collection: {known} (--split)"
         raise NoJudgementsError(message)
-    elsewhere = {query_id for name, other in judgements.qrels.items() if name != split for query_id in other}
+    elsewhere = {query_id for name, other in held.qrels.items() if name != split for query_id in other}
     texts = {
         query_id: query.text
-        for query_id, query in judgements.queries.items()
+        for query_id, query in held.queries.items()
         if query_id in qrels or query_id not in elsewhere
     }
     queries = judged_queries(qrels, texts, _KnownDocuments(searcher))
-    asked = [judgements.queries[query_id] for query_id in queries.qrels]
+    asked = [held.queries[query_id] for query_id in queries.qrels]
     same_id = index.manifest.exclude_same_id if collection is None else collection.exclude_same_id
     batch = searcher.run(asked, DEPTH, exclude_same_id=same_id, progress=progress)
     costs = {
@@ -113,24 +117,66 @@ def measure_index(
 
 
 def measure_runs(
-    paths: Sequence[Path], qrels: Path, *, measures: str | Sequence[str] = DEFAULT_MEASURES, baseline: str | None = None
-) -> Evaluation:
+    paths: Sequence[Path],
+    qrels: Path,
+    *,
+    queries: Path | None = None,
+    measures: str | Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+    runs: Path | None = None,
+) -> Measured:
     """Score TREC run files of any system against a file of judgements.
+
+    Parameters
+    ----------
+    paths
+        The run files, a row each.
+    qrels
+        Judgements, in TREC or BEIR form.
+    queries
+        The queries' texts, for reports; judged queries that are not among them are left out.
+    measures, baseline
+        As in `measure_index`.
+    runs
+        A folder for the runs and the scores of each query; nothing is written where None.
 
     Raises
     ------
     RunFileError, JudgementError
         If a file is no run, or holds no judgements.
     """
-    log = ReadLog()
-    judged = read_qrels(qrels, DEFAULT_OPTIONS, log)
-    return evaluate(
-        read_runs(paths),
-        judged_queries(judged),
+    found = read_runs(paths)
+    judged = read_qrels(qrels, DEFAULT_OPTIONS, ReadLog())
+    texts = None if queries is None else {query.query_id: query.text for query in read_questions(queries).values()}
+    evaluation = evaluate(
+        found,
+        judged_queries(judged, texts),
         measures=measures,
         baseline=baseline or None,
         collection={"name": qrels.name, "split": qrels.stem},
     )
+    if runs is not None:
+        write_runs(runs, found, evaluation)
+    return Measured(evaluation, found)
+
+
+def judged_by(searcher: Searcher, qrels: Path, queries: Path | None = None) -> Judgements:
+    """Return the judgements of a file, as `twindex judge` writes them, of an index's queries or those of another file.
+
+    Their split is named by the file.
+
+    Raises
+    ------
+    JudgementError
+        If the file holds no judgements.
+    QueryError
+        If there are no queries.
+    """
+    asked = dict(searcher.index.judgements.queries) if queries is None else read_questions(queries)
+    if not asked:
+        message = "the index brings no queries of its own; name the file that was judged: --queries FILE"
+        raise QueryError(message)
+    return Judgements(asked, {qrels.stem: read_qrels(qrels, DEFAULT_OPTIONS, ReadLog())})
 
 
 def _judgements(searcher: Searcher, collection: Collection | None) -> Judgements:
@@ -182,36 +228,3 @@ def index_cost(searcher: Searcher, name: str) -> IndexCost:
 def _multiply_adds_per_text(cost: Mapping[str, Any]) -> float | None:
     found = cost.get("multiply_adds")
     return None if found is None else int(found) / max(1, int(cost["texts"]))
-
-
-def evaluation_rows(evaluation: Evaluation) -> Iterator[dict[str, str]]:
-    """Yield a row a retriever for a table: measures with letters, then costs."""
-    for row in evaluation.rows.values():
-        cells: dict[str, str] = {"": f"{row.letter} {row.name}" + ("  (dominated)" if row.dominated_by else "")}
-        for measure in evaluation.measures:
-            letters = evaluation.letters(row.name, measure.name)
-            cells[measure.name] = f"{row.measures[measure.name]:.4f}" + (f" {letters}" if letters else "")
-        yield {**cells, **_cost_cells(row.cost)}
-
-
-def _cost_cells(cost: RetrieverCost) -> Mapping[str, str]:
-    values: dict[str, Any] = cost.to_json()
-
-    def shown(name: str, form: str) -> str:
-        return form.format(values[name]) if values.get(name) is not None else "-"
-
-    return {
-        "encode ms": shown("encode_ms_p50", "{:.2f}"),
-        "search ms": shown("search_ms_p50", "{:.2f}"),
-        "bytes/text": shown("bytes_per_text", "{:,.0f}"),
-        "multiply-adds": engineering(values.get("multiply_adds_per_text")),
-        "index s": shown("index_seconds", "{:.1f}"),
-        **{
-            label: shown(name, "{:.2f}")
-            for label, name in (
-                ("per million texts", "money_per_million_texts"),
-                ("per million queries", "money_per_million_queries"),
-            )
-            if cost.price_per_hour is not None
-        },
-    }

@@ -1,5 +1,6 @@
 """The report of an evaluated index: the page with spectra, cosines, marks of queries and where it all came from."""
 
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -48,6 +49,25 @@ def report_index(
         write_pictures(report, pictures)
 
 
+def report_runs(evaluation: Evaluation, runs: Mapping[str, Run], path: Path, *, pictures: Path | None = None) -> None:
+    """Write the report of an evaluation of run files, of which there are no spaces and no costs to show.
+
+    Raises
+    ------
+    RunFileError
+        If the file or a picture cannot be written.
+    """
+    report = Report(
+        evaluation=evaluation,
+        runs=runs,
+        marks={query: query_marks(text) for query, text in evaluation.queries.texts.items()},
+        provenance=dict(_machine(evaluation)),
+    )
+    write_report(report, path)
+    if pictures is not None:
+        write_pictures(report, pictures)
+
+
 def _histogram(space: SpaceReport) -> Histogram:
     found = space.searched.histogram
     total = sum(found.counts) or 1
@@ -77,12 +97,33 @@ def _marks(searcher: Searcher, evaluation: Evaluation) -> Iterator[tuple[str, li
 
 def _provenance(searcher: Searcher, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     manifest = searcher.index.manifest
-    yield "date", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    yield "machine", f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
-    yield "packages", ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
-    yield "collection", f"{manifest.collection}, {manifest.documents:,} documents, {manifest.fingerprint[:16]}"
-    yield "seed", str(evaluation.statistics.seed)
+    yield from _machine(evaluation)
+    window = manifest.window
+    kind = "one passage a document, cut" if window["whole"] else f"overlapping by {window['overlap']}"
+    yield (
+        "index",
+        f"{manifest.documents:,} documents, {manifest.passages:,} passages, {manifest.texts:,} different texts",
+    )
+    yield "window", f"{window['budget']} word pieces, {kind}"
     for name in searcher.names:
         record = searcher.index.record(name)
         encoder = f", encoder {record.encoder[:16]}" if record.encoder else ""
         yield name, f"{record.spec.notation()}{encoder}" + (f", {record.model}" if record.model else "")
+
+
+def _machine(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    yield "date", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    yield "machine", f"{processor_name()}, {os.cpu_count()} threads, {system}"
+    yield "packages", ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
+    yield "seed", str(evaluation.statistics.seed)
+
+
+def processor_name() -> str:
+    """Return what the processor calls itself, else the architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()

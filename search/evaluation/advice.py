@@ -176,13 +176,19 @@ def _choice_line(evaluation: Evaluation, budget: Budget, choice: Row, fitting: i
     place = f"the best of {fitting} within {within}" if within else f"the best of {fitting}"
     if fitting == 1:
         place = f"the only row within {within}" if within else "the only row"
-    figure = f"{measure} {_with_interval(choice, measure)} on {count:,} judged queries, {place}"
+    figure = f"{measure} {_with_interval(choice, measure)} on {count:,} judged queries{_judged(choice)}, {place}"
     if not evaluation.can_tell:
         return f"Cannot tell: {count} judged queries are too few. {choice.name} leads: {figure}."
     if untold:
         names = _names([row.name for row in untold])
         return f"Take {choice.name}: {figure}, though not told from {names} by more than chance."
     return f"Take {choice.name}: {figure}."
+
+
+def _judged(row: Row) -> str:
+    """Say how much of what a row shows has been judged at all."""
+    name = next((name for name in row.measures if name.startswith("Judged@")), "")
+    return f" ({row.measures[name]:.0%} of its first {name.partition('@')[2]} judged)" if name else ""
 
 
 def _loss_line(

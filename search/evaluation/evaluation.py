@@ -9,6 +9,9 @@ from search.evaluation.judged_queries import JudgedQueries
 from search.evaluation.measure_names import Measure
 from search.evaluation.significance import FEWEST_QUERIES, PERMUTATIONS, RESAMPLES, Outcomes, enough_queries
 
+#: Shares of judged documents further apart than this make figures hard to compare.
+_UNEVEN = 0.1
+
 
 class Interval(NamedTuple):
     """The ends of a confidence interval."""
@@ -143,6 +146,7 @@ class Evaluation:
         if unanswered:
             named = ", ".join(f"{name} {count:,}" for name, count in unanswered.items())
             yield f"judged queries for which nothing was found, counted as 0: {named}"
+        yield from self._judged_note()
         yield f"measures by {', '.join(self._providers())}"
         for row in self.rows.values():
             held = row.cost.index
@@ -150,6 +154,18 @@ class Evaluation:
                 recall = "not measured" if held.search_recall is None else f"{held.search_recall:.3f}"
                 kind = f"approximate vector search ({held.approximation})"
                 yield f"{row.name}: {kind}, recall@10 {recall} of exact search"
+
+    def _judged_note(self) -> Iterator[str]:
+        """Warn where the rows' first documents are judged to different extents: what is not judged gains nothing."""
+        for measure in self.measures:
+            shares = {row.name: row.measures[measure.name] for row in self.rows.values()}
+            if measure.kind == "Judged" and max(shares.values()) - min(shares.values()) > _UNEVEN:
+                least, most = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
+                ends = f"{shares[least]:.2f} for {least} and {shares[most]:.2f} for {most}"
+                yield (
+                    f"{measure.name} is {ends}: what nobody judged counts as not relevant, so the former may be"
+                    " better than it looks"
+                )
 
     def _providers(self) -> Iterator[str]:
         """Yield each program with the measures that it computes."""

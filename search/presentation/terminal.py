@@ -1,7 +1,7 @@
 """Values to what a terminal shows. The only importer of rich outside the command line."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -25,8 +25,10 @@ from rich.text import Text
 
 from corpora.progress import Progress
 from search.asking import Asked, Quality
+from search.evaluation.evaluation import Evaluation
 from search.evaluation.overlap import overlap, rank_biased_overlap
 from search.judging_session import PutQuestion
+from search.presentation.evaluation_tables import evaluation_rows, versus_rows
 from search.presentation.snippets import snippet, word_spans
 from search.ranking import Hit
 from search.retrieval.searcher import Answer, Comparison
@@ -266,16 +268,32 @@ def _relative(source: str) -> str:
     return source.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
-def table_view(rows: Sequence[Mapping[str, Any]], title: str, notes: Iterable[str]) -> Group:
-    """Return a table, each row mapping column titles to values, and notes below it."""
+def evaluation_view(evaluation: Evaluation, title: str = "", notes: Iterable[str] | None = None) -> Group:
+    """Return an evaluation as two tables, quality and cost of each row and what chance says of it, and its notes."""
+    collection, count = evaluation.collection, evaluation.queries.count
+    heading = title or f"{collection.get('name', '')}, {collection.get('split', '')}: {count:,} judged queries"
+    faded = [place for place, row in enumerate(evaluation.rows.values()) if row.dominated_by]
+    parts: list[RenderableType] = [table_view(list(evaluation_rows(evaluation)), heading, (), faded=faded)]
+    versus = list(versus_rows(evaluation))
+    if versus:
+        level = f"{evaluation.statistics.confidence:.0%}"
+        parts.append(table_view(versus, f"against {evaluation.baseline}, with {level} intervals", ()))
+    lines = evaluation.notes() if notes is None else notes
+    return Group(*parts, *(Text(note, style="dim") for note in lines))
+
+
+def table_view(
+    rows: Sequence[Mapping[str, Any]], title: str, notes: Iterable[str], *, faded: Collection[int] = ()
+) -> Group:
+    """Return a table, each row mapping column titles to values, and notes below it; some rows greyed."""
     table = Table(title=Text(title), title_justify="left")
     columns = list(rows[0]) if rows else []
     for column in columns:
         table.add_column(
             Text(column), justify="left" if column == columns[0] else "right", no_wrap=column == columns[0]
         )
-    for row in rows:
-        table.add_row(*(Text(str(row[column])) for column in columns))
+    for place, row in enumerate(rows):
+        table.add_row(*(Text(str(row[column])) for column in columns), style="dim" if place in faded else None)
     return Group(table, *(Text(note, style="dim") for note in notes))
 
 
@@ -285,6 +303,8 @@ def question_view(question: PutQuestion) -> Group:
         question.query, style="bold cyan"
     )
     title = Text(question.title or question.doc_id, style="bold")
+    if question.hint:
+        head = Text(f"\n{question.hint}", style="yellow") + head
     return Group(head, title, Text(snippet(question.text, (), 1200)))
 
 

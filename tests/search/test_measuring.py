@@ -9,7 +9,8 @@ import pytrec_eval
 
 from corpora.progress import Silent
 from search.errors import NoJudgementsError
-from search.measuring import evaluation_rows, measure_index, measure_runs
+from search.measuring import measure_index, measure_runs
+from search.presentation.evaluation_tables import evaluation_rows
 from search.retrieval.searcher import Searcher
 
 Build = Callable[..., Path]
@@ -60,7 +61,7 @@ def test_runs_of_other_systems_are_scored_alike(judged: Path, tmp_path: Path) ->
     searcher = Searcher.open(judged)
     own, _ = measure_index(searcher, progress=Silent(), measures="nDCG@10,AP", runs=tmp_path / "runs")
     qrels = judged / (judged / "CURRENT").read_text().strip() / "judgements" / "qrels" / "test.tsv"
-    again = measure_runs(sorted((tmp_path / "runs").glob("*.run")), qrels, measures="nDCG@10,AP")
+    again, _ = measure_runs(sorted((tmp_path / "runs").glob("*.run")), qrels, measures="nDCG@10,AP")
     for name in searcher.names:
         assert again.rows[name].measures["AP"] == pytest.approx(own.rows[name].measures["AP"], abs=1e-12)
     searcher.close()
