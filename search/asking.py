@@ -113,10 +113,11 @@ def ask(searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selec
     deep = searcher.search(asked_text, depth, selection=selection, exclude=exclude)
     marked = mark_decisive(searcher, deep.first(k))
     comparison = marked.comparison
+    itself = [f"document {doc_id} is the query itself and left out" for doc_id in exclude]
     asked = Asked(
         comparison,
         query.query_id if query else "",
-        notes=_notes(comparison),
+        notes=(*_notes(comparison), *itself),
         decisive=marked.decisive,
         backgrounds=dict(_backgrounds(searcher)),
     )

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from corpora.progress import Progress
+from indexer.encoder import Encoder
 from search.diagnostics.index_geometry import SpaceReport, index_geometry
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.marks import query_marks
@@ -107,8 +108,18 @@ def _provenance(searcher: Searcher, evaluation: Evaluation) -> Iterator[tuple[st
     yield "window", f"{window['budget']} word pieces, {kind}"
     for name in searcher.names:
         record = searcher.index.record(name)
-        encoder = f", encoder {record.encoder[:16]}" if record.encoder else ""
-        yield name, f"{record.spec.notation()}{encoder}" + (f", {record.model}" if record.model else "")
+        parts = [record.spec.notation(), record.model]
+        if record.has_vectors:
+            weights = _weights_hash(searcher.index.vectors(name).encoder)
+            parts += [f"weights {weights[:16]}"] if weights else []
+            parts += [f"encoder {record.encoder[:16]}", record.factory]
+        yield name, ", ".join(part for part in parts if part)
+
+
+def _weights_hash(encoder: Encoder) -> str:
+    """Return the SHA-256 of a contextual model's weights, "" where the encoder is no such model's."""
+    space = getattr(encoder, "space", None) or getattr(getattr(encoder, "description", None), "space", None)
+    return str(getattr(space, "weights_sha256", ""))
 
 
 def _machine(evaluation: Evaluation) -> Iterator[tuple[str, str]]:

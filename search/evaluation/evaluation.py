@@ -137,6 +137,8 @@ class Evaluation:
     def notes(self) -> Iterator[str]:
         """Say in a line each what a reader of the table should know."""
         yield from self.queries.notes()
+        if self.collection.get("queries_are_documents"):
+            yield "queries are documents: the one that carries a query's own id is left out of its ranking"
         if not self.can_tell:
             yield (
                 f"{self.queries.count} judged queries cannot tell the rows apart: no letters are given "

@@ -20,7 +20,7 @@ def _cost_cells(cost: RetrieverCost) -> Mapping[str, str]:
     values = cost.to_json()
 
     def shown(name: str, form: str) -> str:
-        return form.format(values[name]) if values.get(name) is not None else "-"
+        return form.format(values[name]) if values.get(name) else "-"
 
     return {
         "encode ms": shown("encode_ms_p50", "{:.2f}"),
