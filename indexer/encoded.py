@@ -159,7 +159,8 @@ class EncodedTexts:
 
     def tokens(self, digests: NDArray[np.void]) -> NDArray[np.int64]:
         """Return how many tokens were read of each of some texts, all of them held; -1 where nobody counted."""
-        return self._tokens[self.find(digests)].astype(np.int64)
+        places = self.find(digests)  # which may sort what is looked at next
+        return self._tokens[places].astype(np.int64)
 
     def earlier_seconds(self, digests: NDArray[np.void]) -> float:
         """Return what encoding those of some texts took that were held when this folder was opened."""

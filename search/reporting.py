@@ -3,12 +3,14 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from corpora.progress import Progress
 from indexer.encoder import Encoder
+from indexer.errors import FactoryError
 from search.diagnostics.index_geometry import SpaceReport, index_geometry
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.marks import query_marks
@@ -36,7 +38,11 @@ def report_index(
     RunFileError
         If the file cannot be written.
     """
-    spaces = index_geometry(searcher.index, searcher.names, progress=progress, sample=_SAMPLE)
+    spaces: dict[str, SpaceReport] = {}
+    for name in searcher.names:
+        # Some kinds of vector index give nothing back that could be looked at.
+        with suppress(FactoryError):
+            spaces |= index_geometry(searcher.index, [name], progress=progress, sample=_SAMPLE)
     report = Report(
         evaluation=evaluation,
         runs=runs,

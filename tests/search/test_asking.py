@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from corpora.progress import Silent
 from indexer.cosine_background import CosineBackground
 from indexer.opening import open_index
 from search.asking import ask
+from search.measuring import measure_index
 from search.presentation.terminal import comparison_view
 from search.retrieval.searcher import Searcher
 
@@ -94,4 +96,22 @@ def test_contextual_retrievers_name_no_words(build: Build, tiny_transformers: di
     hit = ask(searcher, "river", k=1).to_json()["retrievers"]["contextual"]["hits"][0]
     assert "decisive" not in hit
     assert 0.0 <= hit["percentile"] <= 100.0
+    searcher.close()
+
+
+def test_a_query_that_is_a_document_does_not_find_itself_and_that_is_said(build: Build) -> None:
+    root = build(
+        ["river water", "river boat", "money"],
+        queries={"d0": "river water"},
+        qrels={"d0": {"d0": 1, "d1": 1}},
+        exclude_same_id=True,
+    )
+    searcher = Searcher.open(root)
+    asked = ask(searcher, "", query_id="d0", k=3)
+    for answer in asked.comparison.answers.values():
+        assert "d0" not in {hit.doc_id for hit in answer.hits}
+    assert "document d0 is the query itself and left out" in asked.notes
+    evaluation, _ = measure_index(searcher, progress=Silent(), measures="RR")
+    assert any("query's own id is left out" in note for note in evaluation.notes())
+    assert evaluation.rows["static"].measures["RR"] == 1.0
     searcher.close()
