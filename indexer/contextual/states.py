@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from indexer.contextual.batching import batches, padded
 from indexer.contextual.checkpoint import Checkpoint, TransformerSpec, find_checkpoint, read_json
+from indexer.contextual.soundness import load_failure
 from indexer.contextual.tokenization import PieceTokenizer, open_tokenizer
 from indexer.contextual.transformer import quiet_libraries
 from indexer.errors import ModelError
@@ -383,9 +384,7 @@ def _from_pretrained(checkpoint: Checkpoint, loader: str) -> tuple[Any, set[str]
                 **options,
             )
         except Exception as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            message = f"{checkpoint.name} cannot be loaded as a transformer ({reason})"
-            raise ModelError(message) from error
+            raise load_failure(checkpoint, error, "a transformer") from error
     missing = {name for name in found["missing_keys"] if "pooler" not in name}
     body = sorted(name for name in missing if loader == "AutoModel")
     if body:

@@ -131,6 +131,10 @@ def _readable(texts: Sequence[str]) -> list[str]:
     return [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in texts]
 
 
+#: What a tokenizer of an older form is made from.
+_VOCABULARIES = ("vocab.*", "*.model", "*.vocab", "*.bpe", "bpe.codes", "tokenizer*.txt", "*.tiktoken")
+
+
 def open_tokenizer(spec: TransformerSpec) -> PieceTokenizer:
     """Return the tokenizer of a model that is not loaded, with the model's own limit.
 
@@ -143,7 +147,11 @@ def open_tokenizer(spec: TransformerSpec) -> PieceTokenizer:
     path = checkpoint.transformer_folder / "tokenizer.json"
     limit, prompt = checkpoint.limit(spec.max_length), checkpoint.document_prompt(spec.document_prompt)
     if path.exists():
-        return PieceTokenizer(path.read_text(encoding="utf-8"), limit, prompt)
+        try:
+            return PieceTokenizer(path.read_text(encoding="utf-8"), limit, prompt)
+        except Exception as error:  # tokenizers raises the bare Exception
+            message = f"{path} holds no tokenizer ({str(error)[:200]}); fetch it again"
+            raise ModelError(message) from error
     return PieceTokenizer(converted_definition(checkpoint), limit, prompt)
 
 
@@ -155,12 +163,15 @@ def converted_definition(checkpoint: Checkpoint) -> str:
     ModelError
         If it cannot.
     """
+    folder = checkpoint.transformer_folder
+    if not any(path for pattern in _VOCABULARIES for path in folder.glob(pattern)):
+        # The library would make a tokenizer that knows no word, and every text would read the same.
+        message = f"{folder} has no tokenizer (no tokenizer.json, no vocab.txt, no *.model); fetch its files again"
+        raise ModelError(message)
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            str(checkpoint.transformer_folder), local_files_only=True, trust_remote_code=False
-        )
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
         return str(tokenizer.backend_tokenizer.to_str())
     except Exception as error:
         message = f"{checkpoint.name} has no tokenizer that can be used here (no tokenizer.json)"

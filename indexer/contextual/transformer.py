@@ -19,10 +19,11 @@ from indexer.contextual.checkpoint import (
     find_checkpoint,
     model_identity,
 )
+from indexer.contextual.soundness import load_failure, refuse_foreign_weights
 from indexer.contextual.space import Space
 from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer, open_tokenizer
 from indexer.encoder import Counted, Role
-from indexer.errors import DamagedIndexError, ModelError, PortabilityError, SpecError
+from indexer.errors import DamagedIndexError, PortabilityError, SpecError
 from indexer.vectors import Vectors, normalize
 
 __all__ = [
@@ -241,17 +242,18 @@ def _load_model(checkpoint: Checkpoint, spec: TransformerSpec) -> Any:
         if not any(path.suffix == ".bin" for path in checkpoint.weight_files):
             options["use_safetensors"] = True
         try:
-            return SentenceTransformer(
+            model = SentenceTransformer(
                 str(checkpoint.folder),
                 device=device,
                 trust_remote_code=False,
                 local_files_only=True,
                 model_kwargs=options,
             ).eval()
+            wanted = model[0].auto_model.state_dict()
         except Exception as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            message = f"{checkpoint.name} cannot be loaded as a sentence encoder ({reason})"
-            raise ModelError(message) from error
+            raise load_failure(checkpoint, error, "a sentence encoder") from error
+    refuse_foreign_weights(checkpoint, [name for name in wanted if "pooler" not in name])
+    return model
 
 
 @contextmanager

@@ -8,11 +8,10 @@ import numpy as np
 from corpora.builtin.lee import open_lee
 from corpora.collection import Collection
 from corpora.progress import Progress
-from indexer.contextual.layer_reader import TransformerLayers
 from indexer.staging import background_texts
+from search.diagnostics.layer_models import open_layer_model
 from search.diagnostics.layer_survey import JudgedTexts, LayerRow, pooled_states, survey_layers
 from search.diagnostics.portability import Portability, SharedTexts, portability
-from search.diagnostics.word_senses import open_reader
 from search.errors import DiagnosisError
 
 
@@ -44,7 +43,7 @@ def collection_layers(
         qrels,
     )
     background = background_texts(collection, open_lee().background())
-    reader = TransformerLayers(open_reader(model))
+    reader = open_layer_model(model)
     return survey_layers(reader, judged, np.random.default_rng(seed), background=background, progress=progress)
 
 
@@ -92,7 +91,7 @@ def collection_portability(
     if not documents or not asked:
         message = f"{collection.name} needs documents and judged queries ({split}) to ask across layers"
         raise DiagnosisError(message)
-    reader = TransformerLayers(open_reader(model))
+    reader = open_layer_model(model)
     states = pooled_states(reader, [document.searchable_text for document in documents], "documents", progress)
     queries = pooled_states(reader, list(asked.values()), "queries", progress)
     relevant = [

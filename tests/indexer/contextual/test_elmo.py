@@ -145,12 +145,25 @@ def _options(**changes):
     return options
 
 
+def _without(section, key):
+    options = _options()
+    del options[section][key]
+    return options
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ("<html>", "cannot be read as JSON"),
         ("[]", "no JSON object"),
         ("{}", "char_cnn is no JSON object"),
+        ('{"char_cnn": {"filters": [[1, 2]]}}', "lstm is no JSON object"),
+        (json.dumps(_without("lstm", "dim")), "lstm.dim is None"),
+        (json.dumps(_without("lstm", "projection_dim")), "lstm.projection_dim is None"),
+        (json.dumps(_without("lstm", "n_layers")), "lstm.n_layers is None"),
+        (json.dumps(_without("char_cnn", "filters")), "filters is no list"),
+        (json.dumps(_without("char_cnn", "max_characters_per_token")), "max_characters_per_token is None"),
+        (json.dumps(_without("char_cnn", "embedding")), "char_cnn.embedding is no JSON object"),
         (json.dumps(_options(lstm__dim="wide")), "lstm.dim is 'wide'"),
         (json.dumps(_options(lstm__dim=True)), "lstm.dim is True"),
         (json.dumps(_options(lstm__dim=10**12)), "whole number"),
@@ -201,6 +214,48 @@ def _nothing(_file, _name, _shape):
     pass
 
 
+def _soft_link(file, name, shape):
+    file["elsewhere"] = np.zeros(shape, np.float32)
+    file[name] = h5py.SoftLink("/elsewhere")
+
+
+def _dangling(file, name, _shape):
+    file[name] = h5py.SoftLink("/nowhere")
+
+
+def _other_shape(file, name, shape):
+    file[name] = np.zeros((shape[0], shape[1] + 1), np.float32)
+
+
+def _whole_numbers(file, name, shape):
+    file[name] = np.zeros(shape, np.int64)
+
+
+def _objects(file, name, shape):
+    """What h5py gives out as Python objects."""
+    file.create_dataset(name, shape, h5py.string_dtype())
+
+
+def _pickled(file, name, _shape):
+    """A pickle in opaque bytes, as some programs keep objects in HDF5."""
+    file[name] = np.void(b"\x80\x04\x95cos\nsystem\n")
+
+
+def _group(file, name, _shape):
+    file.create_group(name)
+
+
+def _endless(file, name, _shape):
+    """Far larger than the file; nothing of it is stored."""
+    file.create_dataset(name, (1 << 40, 1 << 20), "f4", chunks=(1 << 10, 1 << 10))
+
+
+def _virtual(file, name, shape):
+    layout = h5py.VirtualLayout(shape, "f4")
+    layout[:] = h5py.VirtualSource("elsewhere.hdf5", "x", shape)
+    file.create_virtual_dataset(name, layout)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -209,6 +264,15 @@ def _nothing(_file, _name, _shape):
         (_kept_outside, "in another file"),
         (_text, "the options call for"),
         (_nothing, "holds no array"),
+        (_soft_link, "link to somewhere else"),
+        (_dangling, "link to somewhere else"),
+        (_other_shape, "has shape"),
+        (_whole_numbers, "int64"),
+        (_objects, "has shape .* of object"),
+        (_pickled, "has shape"),
+        (_group, "has no array"),
+        (_endless, "has shape"),
+        (_virtual, "in another file"),
     ],
 )
 def test_malformed_and_hostile_weights_get_one_line(tmp_path, change, said):
@@ -218,6 +282,17 @@ def test_malformed_and_hostile_weights_get_one_line(tmp_path, change, said):
     with pytest.raises(ModelError, match=said) as caught:
         read_weights(path, options)
     assert "\n" not in str(caught.value)
+
+
+def test_a_group_that_is_a_link_to_another_file_is_not_followed(tmp_path):
+    options = options_of(_options(), tmp_path / "options.json")
+    _write(tmp_path / "secret.hdf5", options)
+    _write(tmp_path / "weights.hdf5", options)
+    with h5py.File(tmp_path / "weights.hdf5", "a") as file:
+        del file["RNN_1"]
+        file["RNN_1"] = h5py.ExternalLink("secret.hdf5", "/RNN_1")
+    with pytest.raises(ModelError, match="link to somewhere else, which is not followed"):
+        read_weights(tmp_path / "weights.hdf5", options)
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>no</html>", b"\x89HDF\r\n\x1a\n" + b"\0" * 40])
@@ -232,9 +307,12 @@ def test_a_truncated_file_gets_one_line(published, tmp_path):
     for name in ("options.json", "lm_weights.hdf5"):
         shutil.copy(published / name, tmp_path)
     weights = tmp_path / "lm_weights.hdf5"
-    weights.write_bytes(weights.read_bytes()[:30_000])
-    with pytest.raises(ModelError, match=r"lm_weights\.hdf5 cannot be read as HDF5"):
-        open_elmo(ElmoSpec(str(tmp_path)))
+    whole = weights.read_bytes()
+    for kept in (30_000, len(whole) // 2, len(whole) - 1):
+        weights.write_bytes(whole[:kept])
+        with pytest.raises(ModelError, match=r"lm_weights\.hdf5 cannot be read as HDF5") as caught:
+            open_elmo(ElmoSpec(str(tmp_path)))
+        assert "\n" not in str(caught.value)
 
 
 def test_a_folder_without_a_model_and_one_with_two(tmp_path):
