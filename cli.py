@@ -73,6 +73,10 @@ def index(
     whitening: Annotated[str, typer.Option(help="auto, none, a rank or a shrinkage, for `whitened`.")] = "auto",
     precision: Annotated[str, typer.Option(help="int8, bf16 or fp32.")] = "int8",
     backend: Annotated[str, typer.Option(help="openvino (compiled) or torch (the reference).")] = "openvino",
+    query_prompt: Annotated[
+        str, typer.Option(help='Put before queries, such as "query: "; default: what the model configures.')
+    ] = "",
+    document_prompt: Annotated[str, typer.Option(help="Put before documents; default: the model's own.")] = "",
     window: Annotated[str, typer.Option(help="Word pieces a passage may have, or off: one passage, cut.")] = "256",
     overlap: Annotated[int, typer.Option(help="Word pieces that neighbouring passages share.", min=0)] = 32,
     factory: Annotated[str, typer.Option(help="FAISS index factory string.")] = "",
@@ -127,6 +131,8 @@ def index(
         "pooling": pooling,
         "precision": precision,
         "backend": backend,
+        "query-prompt": query_prompt,
+        "document-prompt": document_prompt,
         "factory": factory,
         "share": "" if fit_share == 1.0 else str(fit_share),
     }
@@ -695,6 +701,51 @@ def evaluate_senses_command(
     else:
         notes = [f"one answer for all pairs would be right in {found.majority:.3f}", *found.notes]
         _out().print(table_view(list(accuracy_rows(found)), f"{found.pairs:,} pairs", notes))
+
+
+@app.command("evaluate-similarity")
+def evaluate_similarity_command(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Pairs of texts with a score each, or wordsim353, simlex999.")
+    ],
+    statistics: Annotated[
+        str, typer.Option(help="Pairs whose texts alone the whitening is fitted on; default: nothing is whitened.")
+    ] = "",
+    model: Annotated[str, typer.Option(help="A folder (ELMo's too) or hub id; default: all-MiniLM-L6-v2.")] = "",
+    static: Annotated[str, typer.Option(help="Word vectors: glove, word2vec (with --corpus), or a file.")] = "glove",
+    corpus: Annotated[str, typer.Option(help="Collection that --static word2vec is trained on.")] = "",
+    whitening: Annotated[str, typer.Option(help="auto, a rank or a shrinkage.")] = "auto",
+    only_static: Annotated[bool, typer.Option(help="Leave the model out.")] = False,
+    trust_pickle: Annotated[bool, typer.Option(help="Load word vectors that are pickles (they can run code).")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Text similarity: how well cosines rank pairs as people do, for a static table, each layer, and the output."""
+    from corpora.catalog import open_collection
+    from indexer.whitening_spec import WhiteningSpec
+    from search.diagnostics.similarity_candidates import open_candidates
+    from search.diagnostics.similarity_files import distinct_texts, read_text_pairs
+    from search.diagnostics.text_similarity import evaluate_similarity, similarity_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    asked = WhiteningSpec.parse(whitening)
+    pairs = read_text_pairs(file)
+    known = distinct_texts(read_text_pairs(statistics)) if statistics else []
+    with progress_on(_err()) as progress:
+        candidates = open_candidates(
+            [*distinct_texts(pairs), *known],
+            progress=progress,
+            static=static,
+            corpus=open_collection(corpus) if corpus else None,
+            model=model,
+            only_static=only_static,
+            trust_pickle=trust_pickle,
+        )
+        found = evaluate_similarity(pairs, candidates, statistics=known, whitening=asked, progress=progress)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        title = f"{file}: Spearman's correlation over {found.pairs:,} pairs"
+        _out().print(table_view(list(similarity_rows(found)), title, found.notes))
 
 
 @app.command()

@@ -3,6 +3,7 @@
     bm25                                    whitened
     layer3=contextual:layer=3,pooling=mean  w64=contextual:whitening=64
     static:vectors=fasttext.bin,weights=sif fused=hybrid:members=bm25+fitted
+    e5=contextual:model=DIR,query-prompt="query: "
 
 Several retrievers are separated by commas; an item that sets a known option belongs to the retriever before it.
 """
@@ -98,7 +99,7 @@ class RetrieverSpec:
 
     def notation(self) -> str:
         """Return the canonical notation, options in order of name."""
-        options = ",".join(f"{key}={value}" for key, value in sorted(self.options.items()))
+        options = ",".join(f"{key}={_quoted(value)}" for key, value in sorted(self.options.items()))
         return f"{self.name}={self.family}" + (f":{options}" if options else "")
 
 
@@ -150,9 +151,18 @@ def _parse_options(text: str, family: Family, notation: str) -> dict[str, str]:
             allowed = ", ".join(sorted(OPTIONS[family])) or "none"
             message = f"{family} does not take {item!r} in {notation!r}; its options: {allowed}"
             raise SpecError(message)
-        options[key] = value.strip()
+        options[key] = _unquoted(value.strip())
     _check_values(options, notation)
     return options
+
+
+def _unquoted(value: str) -> str:
+    """Take off quotation marks, which keep the space at the end of a prompt."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if value != value.strip() else value
 
 
 def _check_values(options: Mapping[str, str], notation: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.errors import ModelNotFoundError
 from indexer.static.word_vectors import WordVectors
@@ -68,8 +69,6 @@ def word_similarity(vectors: WordVectors, pairs: Sequence[WordPair]) -> WordSimi
 
     Pairs with an unknown word are left out and not counted as 0, as is usual; `covered` says how many remain.
     """
-    from scipy.stats import rankdata
-
     wanted = {form for pair in pairs for word in pair[:2] for form in (word, word.lower())}
     row_of: dict[str, int] = {}
     for row, word in enumerate(vectors.words):
@@ -82,11 +81,15 @@ def word_similarity(vectors: WordVectors, pairs: Sequence[WordPair]) -> WordSimi
     first_rows, second_rows, scores = zip(*known, strict=True)
     first, second = (normalize(vectors.matrix[list(rows)]) for rows in (first_rows, second_rows))
     cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-    ranks = np.stack([rankdata(cosines), rankdata(scores)])
-    spread = ranks.std(axis=1)
-    if not spread.all():
-        return WordSimilarity(math.nan, len(known), len(pairs))
-    return WordSimilarity(float(np.corrcoef(ranks)[0, 1]), len(known), len(pairs))
+    return WordSimilarity(rank_correlation(cosines, np.array(scores)), len(known), len(pairs))
+
+
+def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Return Spearman's rank correlation of two (n,) arrays, ties at their mean rank; nan where one is constant."""
+    from scipy.stats import rankdata
+
+    ranks = np.stack([rankdata(first), rankdata(second)])
+    return float(np.corrcoef(ranks)[0, 1]) if len(first) > 1 and ranks.std(axis=1).all() else math.nan
 
 
 def _row(row_of: dict[str, int], word: str) -> int | None:
