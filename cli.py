@@ -547,13 +547,19 @@ def explain(
     text: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="The document's id, as query shows it.")],
     retrievers: Retrievers = None,
+    align: Annotated[
+        bool, typer.Option(help="Line up words of query and document in the contextual model, which loads it.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Say why each retriever scored a document so: word by word where that is exact, else by leaving words out."""
     from search.diagnostics.index_explanation import explain_document, explanation_json, explanation_lines
+    from search.presentation.terminal import progress_on
     from search.retrieval.searcher import Searcher
 
-    explanations = explain_document(Searcher.open(index_path, _names(retrievers)), text, doc_id)
+    searcher = Searcher.open(index_path, _names(retrievers))
+    with progress_on(_err()) as progress:
+        explanations = explain_document(searcher, text, doc_id, align=align, progress=progress)
     if as_json:
         _print_json(explanation_json(explanations))
         return

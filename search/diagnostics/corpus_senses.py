@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from corpora.progress import Progress, Silent
 from indexer.contextual.states import Place, Span, StateReader
 from search.diagnostics.anisotropy import Floats, token_anisotropy, unit
-from search.diagnostics.occurrences import WORD, line_around, occurrences, window
+from search.diagnostics.occurrences import line_around, occurrences, window
+from search.diagnostics.words import WORD
 from search.errors import DiagnosisError
 
 #: Least silhouette at which occurrences are said to fall into groups.

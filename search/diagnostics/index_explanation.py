@@ -1,13 +1,23 @@
 """Why each retriever of an index scored a document so."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from indexer.encoder import WordEncoder
-from search.diagnostics.explain import TermExplanation, TermStatistics, WordExplanation, explain_terms, explain_words
-from search.diagnostics.explain_context import ContextExplanation, explain_context
-from search.errors import QueryError
+from corpora.progress import Progress, Silent
+from indexer.encoder import Encoder, WordEncoder
+from indexer.errors import IndexerError
+from search.diagnostics.explain import (
+    TermExplanation,
+    TermStatistics,
+    WordExplanation,
+    WordShare,
+    explain_terms,
+    explain_words,
+)
+from search.diagnostics.explain_context import AlignmentModel, ContextExplanation, explain_context
+from search.diagnostics.source_model import source_model
+from search.errors import QueryError, SearchError
 from search.ranking import ScoredDocument
 from search.retrieval.dense import DenseRetriever
 from search.retrieval.fusion import DEPTH, HybridRetriever
@@ -28,8 +38,22 @@ class FusionExplanation:
 Explanation = WordExplanation | TermExplanation | ContextExplanation | FusionExplanation
 
 
-def explain_document(searcher: Searcher, query: str, doc_id: str) -> dict[str, Explanation]:
+def explain_document(
+    searcher: Searcher, query: str, doc_id: str, *, align: bool = True, progress: Progress | None = None
+) -> dict[str, Explanation]:
     """Explain the score of a document, in each retriever by its best passage.
+
+    Parameters
+    ----------
+    searcher
+        The index and the retrievers asked about.
+    query, doc_id
+        What was asked, and the document.
+    align
+        Whether contextual retrievers line up words, for which the model that the index was built from is loaded. Where
+        it cannot be, a note of the explanation says why.
+    progress
+        Told of each retriever.
 
     Raises
     ------
@@ -39,10 +63,19 @@ def explain_document(searcher: Searcher, query: str, doc_id: str) -> dict[str, E
     if searcher.index.documents.fetch(doc_id) is None:
         message = f"the index holds no document {doc_id!r}; ids are shown by: twindex query"
         raise QueryError(message)
-    return {name: _explain(searcher, retriever, query, doc_id) for name, retriever in searcher.retrievers.items()}
+    progress = progress or Silent()
+    found = {}
+    progress.start("explaining", len(searcher.retrievers), "retrievers")
+    try:
+        for name, retriever in searcher.retrievers.items():
+            found[name] = _explain(searcher, retriever, query, doc_id, align=align)
+            progress.advance()
+    finally:
+        progress.finish()
+    return found
 
 
-def _explain(searcher: Searcher, retriever: Retriever, query: str, doc_id: str) -> Explanation:
+def _explain(searcher: Searcher, retriever: Retriever, query: str, doc_id: str, *, align: bool) -> Explanation:
     if isinstance(retriever, HybridRetriever):
         return _fusion(retriever, query, doc_id)
     if isinstance(retriever, LexicalRetriever):
@@ -54,7 +87,16 @@ def _explain(searcher: Searcher, retriever: Retriever, query: str, doc_id: str) 
     text = searcher.index.documents.passage_text(doc_id, _best_passage(searcher, retriever, query, doc_id))
     if isinstance(parts.encoder, WordEncoder):
         return explain_words(query, text, parts.encoder, parts.whitening)
-    return explain_context(query, text, parts.encoder, whitening=parts.whitening)
+    inside, notes = _inside(parts.encoder) if align else (None, ())
+    return replace(explain_context(query, text, parts.encoder, whitening=parts.whitening, inside=inside), notes=notes)
+
+
+def _inside(encoder: Encoder) -> tuple[AlignmentModel | None, tuple[str, ...]]:
+    """Return the model behind an encoder, or why it cannot be looked into."""
+    try:
+        return source_model(encoder), ()
+    except (SearchError, IndexerError) as error:
+        return None, (f"words are not aligned: {error}",)
 
 
 def _best_passage(searcher: Searcher, retriever: DenseRetriever, query: str, doc_id: str) -> int:
@@ -135,9 +177,21 @@ def _word_lines(name: str, explanation: WordExplanation, most: int) -> Iterator[
 
 def _context_lines(name: str, explanation: ContextExplanation, most: int) -> Iterator[str]:
     passes = f"{explanation.passes} forward passes, {explanation.seconds:.2f} s"
-    yield f"{name}: {explanation.score:.4f}; what it loses without a word ({passes})"
+    yield f"{name}: {explanation.score:.4f}, a cosine that is no sum over words; looked into with {passes}"
     for side, words in (("query", explanation.query_words), ("document", explanation.document_words)):
-        shown = ", ".join(f"{word} {share:+.3f}" for word, share in words[:most])
-        yield f"  {side}: {shown or 'no words'}"
-    for alignment in explanation.alignment[:most]:
-        yield f"  {alignment.query_word} -> {alignment.document_word} ({alignment.cosine:.2f})"
+        shown = ", ".join(f"{word} {share:+.3f}" for word, share in _extremes(words, most))
+        yield f"  the score loses, without a word of the {side}: {shown or 'there are no words'}"
+    if explanation.left_out:
+        yield f"  {explanation.left_out} further words of the document were not tried"
+    if explanation.mean_cosine is not None:
+        pairs = ", ".join(
+            f"{each.query_word} ~ {each.document_word} {each.cosine:.2f}" for each in explanation.alignment
+        )
+        yield f"  nearest word of the document in the model's own vectors: {pairs}"
+        yield f"    (any word of the query and any of the document: {explanation.mean_cosine:.2f} on average)"
+    yield from (f"  {note}" for note in explanation.notes)
+
+
+def _extremes(words: Sequence[WordShare], most: int) -> Sequence[WordShare]:
+    """Return the words without which the score loses most, and the two without which it gains most."""
+    return words if len(words) <= most else [*words[: most - 2], *words[-2:]]

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from indexer.contextual.states import Place, Span, StateReader
+from search.diagnostics.words import WORD
 from search.errors import DiagnosisError
-
-#: A word for counting and for neighbours: letters and digits, apostrophes inside.
-WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 _JOINED_SCRIPTS = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 

@@ -10,7 +10,7 @@ from indexer.stores import lexical
 from indexer.vectors import normalize
 from indexer.whitening import Whitening, WhiteningSpec
 from search.diagnostics.explain import TermStatistics, explain_terms, explain_words
-from search.diagnostics.explain_context import explain_context
+from search.diagnostics.explain_context import AlignmentModel, explain_context
 
 WORDS = ["river", "bank", "money", "boat", "loan", "water", "fish"]
 RANDOM = np.random.default_rng(3)
@@ -134,9 +134,9 @@ def test_leaving_words_out_by_hand():
 
 def test_alignment_names_the_nearest_word(tiny_transformers):
     reader = open_states(TransformerSpec(str(tiny_transformers["plain"])))
-    found = explain_context("bank xyz", "bank xyz", CountingEncoder(), reader=reader)
+    found = explain_context("bank xyz", "bank xyz", CountingEncoder(), inside=AlignmentModel(reader))
     assert found.alignment == (("bank", "bank", pytest.approx(1)), ("xyz", "xyz", pytest.approx(1)))
-    first = explain_context("bank", "the river", CountingEncoder(), reader=reader, layer=0).alignment[0]
+    first = explain_context("bank", "the river", CountingEncoder(), inside=AlignmentModel(reader, layer=0)).alignment[0]
     states = reader.read("the river").states[0, 1:3]
     query = reader.read("bank").states[0, 1]
     cosines = states @ query / np.linalg.norm(states, axis=1) / np.linalg.norm(query)
