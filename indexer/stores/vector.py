@@ -1,7 +1,7 @@
 """The vector store: a FAISS index over unit vectors, searched by inner product. The only importer of faiss."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,9 +131,11 @@ class VectorStore:
             if len(training) < lists:
                 message = f"{factory} makes {lists} lists, and there are {len(training)} vectors to train on"
                 raise TooFewVectorsError(message)
+            # FAISS would print a warning below 39 vectors a centroid; recall is measured afterwards anyway.
             if ivf is not None:
-                # FAISS would print a warning below 39 vectors a list; recall is measured afterwards anyway.
                 ivf.cp.min_points_per_centroid = 1
+            for codes in self._product_codes():
+                codes.cp.min_points_per_centroid = 1
             self.index.train(as_float32(training))
         except RuntimeError as error:
             message = f"FAISS cannot train {factory!r} on {len(training)} vectors: {_reason(error)}"
@@ -200,6 +202,15 @@ class VectorStore:
     def _graph(self) -> "faiss.IndexHNSW | None":
         index = faiss.downcast_index(self.index)
         return index if isinstance(index, faiss.IndexHNSW) else None
+
+    def _product_codes(self) -> Iterator["faiss.ProductQuantizer"]:
+        """Yield the product quantisers of an index and of whatever it is wrapped around."""
+        index = faiss.downcast_index(self.index)
+        while index is not None:
+            if hasattr(index, "pq"):
+                yield index.pq
+            inner = getattr(index, "base_index", None) or getattr(index, "index", None)
+            index = None if inner is None else faiss.downcast_index(inner)
 
     # Searching
 

@@ -20,7 +20,7 @@ from search.retrieval.retriever import Retriever
 from search.retrieval.searcher import Answer, Comparison, Searcher
 
 #: Words are named until they make up this share of what all words add, but no more than so many.
-_SHARE = 0.5
+_SHARE = 0.7
 _MOST = 5
 _RUN = re.compile(r"\w+(?:[.'’]\w+)*")
 

@@ -109,9 +109,11 @@ def _record_line(notation: str, model: str, findings: Mapping[str, Any]) -> str:
         parts.append(f"whitened with e = {whitening['shrinkage']:.3f} (mean cosine was {whitening['anisotropy']:.3f})")
     approximation = findings.get("approximation", {})
     if "recall@10" in approximation:
+        most = approximation["most_effort"]
+        effort = f", {approximation['effort']} of {most} looked at" if most else ""
         parts.append(
-            f"{approximation['factory']}, {approximation['effort']} of {approximation['most_effort']} looked at:"
-            f" recall@10 {approximation['recall@10']:.3f} of exact search"
+            f"{approximation['factory']}{effort}: recall@10 {approximation['recall@10']:.3f} of exact search"
+            f" (measured on {approximation['queries']} runs of words from its texts)"
         )
     if findings.get("statistics", {}).get("added"):
         statistics = findings["statistics"]

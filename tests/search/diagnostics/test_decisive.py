@@ -53,7 +53,7 @@ def test_each_retriever_names_the_words_that_added_most(build: Build) -> None:
     ]
     searcher = Searcher.open(build(texts))
     marked = mark_decisive(searcher, searcher.search("river boat", 3)).decisive
-    # BM25 counts stems, so that both forms of each word count; the table knows "river" and "money" alone of these.
+    # BM25 counts stems, so that both forms of each word count; the table knows "river" of these alone.
     assert set(marked["bm25"]["d0"]) == {"rivers", "river", "boats"}
     assert marked["static"]["d0"] == ("river",)
     assert marked["static"].get("d1") == ()
