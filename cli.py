@@ -582,14 +582,25 @@ def layers(
     portability: Annotated[
         bool, typer.Option(help="Ask with one layer's vectors in another's space, and through a fitted rotation.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the layers here (.png or .svg).")] = None,
+    contexts: Annotated[
+        bool, typer.Option(help="Why there is no lookup table: count the words' contexts and weigh tables of them.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw what is shown here (.png or .svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a row a layer: how anisotropic, how contextual, and how good at retrieval, raw and whitened."""
     from corpora.catalog import open_collection
     from search.diagnostics.collection_layers import collection_layers, layer_rows
+    from search.presentation.figures import check_picture
     from search.presentation.terminal import progress_on, table_view
 
+    if sum((bool(lens_text), portability, contexts)) > 1:
+        message = "--lens, --portability and --contexts each show something else: ask for one"
+        raise typer.BadParameter(message)
+    if plot is not None and (lens_text or portability):
+        message = "--plot draws layers or --contexts; it would do nothing in this call"
+        raise typer.BadParameter(message)
+    check_picture(plot)
     if lens_text:
         _show_lens(lens_text, model, as_json)
         return
@@ -598,6 +609,9 @@ def layers(
         raise typer.BadParameter(message)
     if portability:
         _show_portability(collection, model, limit, split, as_json)
+        return
+    if contexts:
+        _show_contexts(collection, model, limit, plot, as_json)
         return
     with progress_on(_err()) as progress:
         rows = collection_layers(open_collection(collection), model=model, limit=limit, split=split, progress=progress)
@@ -611,14 +625,35 @@ def layers(
         _out().print(table_view(list(layer_rows(rows)), f"layers over {collection}", rows[-1].notes if rows else ()))
 
 
+def _show_contexts(collection: str, model: str, limit: int | None, plot: Path | None, as_json: bool) -> None:
+    from corpora.catalog import open_collection
+    from search.diagnostics.collection_contexts import collection_contexts
+    from search.json_values import json_value
+    from search.presentation.sense_tables import context_notes, context_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    with progress_on(_err()) as progress:
+        found = collection_contexts(open_collection(collection), model=model, limit=limit, progress=progress)
+    if plot is not None:
+        from search.presentation.sense_plots import plot_contexts
+
+        plot_contexts(found, plot)
+    if as_json:
+        _print_json(json_value(found))
+    else:
+        title = f"why there is no lookup table for words in context: {collection}"
+        _out().print(table_view(list(context_rows(found)), title, context_notes(found)))
+
+
 def _show_lens(text: str, model: str, as_json: bool) -> None:
     from search.diagnostics.lens import lens
     from search.diagnostics.word_senses import lens_rows, open_reader
+    from search.json_values import json_value
     from search.presentation.terminal import table_view
 
     grid = lens(text, open_reader(model))
     if as_json:
-        _print_json(asdict(grid))
+        _print_json(json_value(grid))
     else:
         _out().print(table_view(list(lens_rows(grid)), f"“{text}”", [grid.explanation]))
 
@@ -626,6 +661,7 @@ def _show_lens(text: str, model: str, as_json: bool) -> None:
 def _show_portability(collection: str, model: str, limit: int | None, split: str, as_json: bool) -> None:
     from corpora.catalog import open_collection
     from search.diagnostics.collection_layers import collection_portability, portability_rows
+    from search.json_values import json_value
     from search.presentation.terminal import progress_on, table_view
 
     with progress_on(_err()) as progress:
@@ -633,7 +669,7 @@ def _show_portability(collection: str, model: str, limit: int | None, split: str
             open_collection(collection), model=model, limit=limit, split=split, progress=progress
         )
     if as_json:
-        _print_json({"layers": [{"layer": layer, **asdict(asked)} for layer, asked in found.items()]})
+        _print_json({"layers": [{"layer": layer, **json_value(asked)} for layer, asked in found.items()]})
     else:
         title = "recall@10 of queries in another layer's vectors, asked of the last layer's documents"
         _out().print(table_view(list(portability_rows(found)), title, ()))
@@ -641,58 +677,115 @@ def _show_portability(collection: str, model: str, limit: int | None, split: str
 
 @app.command()
 def sense(
-    word: Annotated[str, typer.Argument(help="The word to follow.")],
+    word: Annotated[str, typer.Argument(help="The word to follow; with --index it may be left out.")] = "",
     contexts: Annotated[list[str] | None, typer.Argument(help="Two or more texts that hold it.")] = None,
-    model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
+    model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2, or the index's.")] = "",
     occurrence: Annotated[int, typer.Option(help="Which occurrence where a context holds several.", min=1)] = 1,
     index_path: Annotated[
-        Path | None, typer.Option("--index", help="Cluster the word's occurrences in this index into senses.")
+        Path | None,
+        typer.Option(
+            "--index", help="Group the word's occurrences in this index, and rank its words by context dependence."
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the cosines by layer here (.png or .svg).")] = None,
+    sample: Annotated[
+        int, typer.Option(help="With --index: most texts read to rank its words, a forward pass each.", min=2)
+    ] = 300,
+    plot: Annotated[Path | None, typer.Option(help="Draw what is shown here (.png or .svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Follow a word through the layers in several contexts: where its senses part, and which neighbours moved it."""
-    from search.diagnostics.word_senses import follow, sense_lines, sense_rows
-    from search.presentation.terminal import table_view
+    from search.presentation.figures import check_picture
 
+    check_picture(plot)
     if index_path is not None:
-        _show_corpus_senses(word, index_path, model, as_json)
+        if contexts:
+            message = "with --index the contexts come from the index; give a word alone, or none"
+            raise typer.BadParameter(message)
+        _show_index_senses(index_path, word, model, sample, plot, as_json)
         return
-    report = follow(word, contexts or [], model=model, occurrence=occurrence)
+    if not word:
+        message = "give a word and two or more contexts, or --index INDEX"
+        raise typer.BadParameter(message)
+    from search.diagnostics.word_senses import follow, sense_lines, sense_rows
+    from search.json_values import json_value
+    from search.presentation.sense_tables import neighbour_notes, neighbour_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    with progress_on(_err()) as progress:
+        report = follow(word, contexts or [], model=model, occurrence=occurrence, progress=progress)
     if plot is not None:
         from search.presentation.sense_plots import plot_senses
 
         plot_senses(report, plot)
     if as_json:
-        _print_json(asdict(report))
-    else:
-        _out().print(
-            table_view(list(sense_rows(report)), f"“{word}” in {len(report.contexts)} contexts", sense_lines(report))
-        )
+        _print_json(json_value(report))
+        return
+    title = f"“{report.word}” in {len(report.contexts)} contexts, layer by layer"
+    _out().print(table_view(list(sense_rows(report)), title, sense_lines(report)))
+    moved = list(neighbour_rows(report))
+    if moved:
+        _out().print(table_view(moved, "which neighbours moved it", neighbour_notes(report)))
 
 
-def _show_corpus_senses(word: str, index_path: Path, model: str, as_json: bool) -> None:
+def _show_index_senses(index_path: Path, word: str, model: str, sample: int, plot: Path | None, as_json: bool) -> None:
     from indexer.opening import open_index
-    from search.diagnostics.corpus_senses import corpus_senses
-    from search.diagnostics.word_senses import corpus_sense_rows, open_reader
-    from search.presentation.terminal import table_view
+    from search.diagnostics.index_senses import index_senses
+    from search.diagnostics.word_senses import corpus_sense_rows
+    from search.json_values import json_value
+    from search.presentation.sense_tables import dependence_notes, dependence_rows, grouping_notes
+    from search.presentation.terminal import progress_on, table_view
 
-    found = corpus_senses(word, open_index(index_path).documents.iter_texts(), open_reader(model))
+    with progress_on(_err()) as progress:
+        found = index_senses(open_index(index_path), word, model=model, sample=sample, progress=progress)
+    if plot is not None and found.dependence is not None:
+        from search.presentation.sense_plots import plot_dependence
+
+        plot_dependence(found.dependence, plot)
     if as_json:
-        _print_json(asdict(found))
-    else:
-        _out().print(table_view(list(corpus_sense_rows(found)), f"“{word}” in {index_path}", ()))
+        _print_json(json_value(found))
+        return
+    if found.senses is not None:
+        title = f"“{word}” in {index_path}"
+        _out().print(table_view(list(corpus_sense_rows(found.senses)), title, grouping_notes(found)))
+    if found.dependence is not None:
+        title = f"what depends on context in {index_path}"
+        _out().print(table_view(list(dependence_rows(found.dependence)), title, dependence_notes(found)))
 
 
 @app.command("evaluate-senses")
 def evaluate_senses_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Pairs of a word in two sentences, as JSON lines.")],
-    train: Annotated[Path, typer.Option(help="Pairs that the thresholds come from.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Pairs of a word in two sentences, as JSON lines; with --probe also a collection whose documents are "
+            "labelled with word and sense; default then: the built-in senses.",
+        ),
+    ] = "",
+    train: Annotated[
+        Path | None, typer.Option(help="Pairs that the thresholds come from; with --probe, what it learns from.")
+    ] = None,
+    probe: Annotated[
+        bool, typer.Option(help="What a linear classifier reads out of the word's vector, by layer, beside cosines.")
+    ] = False,
     model: Annotated[str, typer.Option(help="A folder or hub id; default: all-MiniLM-L6-v2.")] = "",
     sample: Annotated[int | None, typer.Option(help="Most training pairs used.", min=1)] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw accuracy by layer here (.png or .svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Word in context: how often each layer, and a static table, tells whether a word means the same twice."""
+    from search.presentation.figures import check_picture
+
+    check_picture(plot)
+    if sample is not None and train is None:
+        message = "--sample limits the pairs of --train; it would do nothing in this call"
+        raise typer.BadParameter(message)
+    if probe:
+        _show_probe(file, train, model, sample, plot, as_json)
+        return
+    if not file or train is None:
+        message = "give FILE and --train FILE, or --probe"
+        raise typer.BadParameter(message)
     from search.diagnostics.word_in_context import evaluate_senses, read_pairs
     from search.diagnostics.word_senses import accuracy_rows, open_reader, static_words
     from search.presentation.terminal import progress_on, table_view
@@ -702,11 +795,36 @@ def evaluate_senses_command(
         found = evaluate_senses(
             pairs, training, open_reader(model), static=static_words(), sample=sample, progress=progress
         )
+    if plot is not None:
+        from search.presentation.sense_plots import plot_accuracy
+
+        plot_accuracy(found, plot)
     if as_json:
         _print_json(found.as_json())
     else:
         notes = [f"one answer for all pairs would be right in {found.majority:.3f}", *found.notes]
         _out().print(table_view(list(accuracy_rows(found)), f"{found.pairs:,} pairs", notes))
+
+
+def _show_probe(
+    file: str, train: Path | None, model: str, sample: int | None, plot: Path | None, as_json: bool
+) -> None:
+    from search.diagnostics.labelled_words import probe_file
+    from search.presentation.sense_tables import probe_notes, probe_rows
+    from search.presentation.terminal import progress_on, table_view
+
+    with progress_on(_err()) as progress:
+        found = probe_file(file or "senses", train, model=model, sample=sample, progress=progress)
+    if plot is not None:
+        from search.presentation.sense_plots import plot_probe
+
+        plot_probe(found.probe, plot)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        title = f"what can be read out of a word's vector: {file or 'senses'}"
+        notes = probe_notes(found.probe, pairs=found.pairs)
+        _out().print(table_view(list(probe_rows(found.probe)), title, notes))
 
 
 @app.command("evaluate-similarity")
@@ -750,7 +868,7 @@ def evaluate_similarity_command(
     if as_json:
         _print_json(found.as_json())
     else:
-        title = f"{file}: Spearman's correlation over {found.pairs:,} pairs"
+        title = f"{Path(file).name}: Spearman's correlation over {found.pairs:,} pairs"
         _out().print(table_view(list(similarity_rows(found)), title, found.notes))
 
 

@@ -62,6 +62,11 @@ def mean_cosine(vectors: NDArray[np.floating]) -> Floats:
     return np.asarray((total - known) / (n * (n - 1)), dtype=np.float64)
 
 
+def pairwise_cosine(total: Floats, count: int) -> float:
+    """Return the mean cosine over all pairs of `count` unit vectors, two or more, that sum to `total`."""
+    return float((total @ total - count) / (count * (count - 1)))
+
+
 def unit(vectors: NDArray[np.floating]) -> Floats:
     """Scale the vectors of (..., d) to unit length in float64; zeros stay zeros."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=-1, keepdims=True)

@@ -68,13 +68,20 @@ class ContextCount:
         return self.contexts * dimension * 4
 
 
+class TableWeight(NamedTuple):
+    """What a table of all contexts of a width weighs."""
+
+    window: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class TableCosts:
     """What each way to a vector weighs, in bytes, and a query's forward pass, in milliseconds where it was measured."""
 
     static_bytes: int
     fitted_bytes: int
-    contextual_bytes: tuple[tuple[int, int], ...]
+    contextual_bytes: tuple[TableWeight, ...]
     model_bytes: int
     forward_ms: float | None
 
@@ -95,7 +102,7 @@ class ContextSurvey:
         return TableCosts(
             static_bytes=self.words * static_dimension * 4,
             fitted_bytes=self.words * dimension * 4,
-            contextual_bytes=tuple((count.window, count.table_bytes(dimension)) for count in self.counts),
+            contextual_bytes=tuple(TableWeight(count.window, count.table_bytes(dimension)) for count in self.counts),
             model_bytes=model_bytes,
             forward_ms=forward_ms,
         )

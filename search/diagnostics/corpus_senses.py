@@ -1,4 +1,4 @@
-"""The senses of a word in a corpus, found without a dictionary; and which words depend on their contexts most.
+"""The senses of a word in a corpus, found without a dictionary.
 
 Occurrences are clustered by k-means on their unit vectors; k is the one with the largest silhouette (Rousseeuw 1987),
 averaged within each group and then over groups: over occurrences, one outlier split off from all the rest would often
@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.progress import Progress, Silent
-from indexer.contextual.states import Place, Span, StateReader
-from search.diagnostics.anisotropy import Floats, token_anisotropy, unit
+from corpora.progress import Progress, Silent, tracked
+from indexer.contextual.states import Place, StateReader
+from search.diagnostics.anisotropy import Floats, pairwise_cosine, unit
 from search.diagnostics.occurrences import line_around, occurrences, window
-from search.diagnostics.words import WORD
 from search.errors import DiagnosisError
 
 #: Least silhouette at which occurrences are said to fall into groups.
@@ -26,6 +25,14 @@ ONE_SENSE = 0.1
 _MOST_SENSES = 6
 _MOST_OCCURRENCES = 300
 _LEAST_OCCURRENCES = 4
+_BLOCK = 32
+
+
+class Grouping(NamedTuple):
+    """A number of groups that was tried, and its silhouette."""
+
+    groups: int
+    silhouette: float
 
 
 class ExampleLine(NamedTuple):
@@ -48,8 +55,8 @@ class SenseGroup:
 class CorpusSenses:
     """A word's occurrences in groups, the largest first.
 
-    `silhouettes` holds (k, silhouette) for each k tried; `occurrences` counts all, `read` those that were
-    clustered, drawn at random where there are many.
+    `silhouettes` holds one for each number of groups tried; `occurrences` counts all, `read` those that were
+    clustered, drawn at random where there are many; `mean_cosine` is that of all pairs of these, None without a pair.
     """
 
     word: str
@@ -57,7 +64,8 @@ class CorpusSenses:
     occurrences: int
     read: int
     groups: tuple[SenseGroup, ...]
-    silhouettes: tuple[tuple[int, float], ...]
+    silhouettes: tuple[Grouping, ...]
+    mean_cosine: float | None = None
 
 
 def corpus_senses(
@@ -69,6 +77,7 @@ def corpus_senses(
     most: int = _MOST_OCCURRENCES,
     examples: int = 3,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> CorpusSenses:
     """Cluster the occurrences of a word in a corpus, the first in each text.
 
@@ -88,6 +97,8 @@ def corpus_senses(
         Lines shown of each group.
     seed
         Of the draw and of k-means.
+    progress
+        Told of the texts looked through, and of those read.
 
     Raises
     ------
@@ -102,13 +113,13 @@ def corpus_senses(
     if not 0 <= layer <= reader.layers:
         message = f"{reader.name} has layers 0 to {reader.layers}, asked for layer {layer}"
         raise DiagnosisError(message)
+    progress = progress or Silent()
     rng = np.random.default_rng(seed)
-    total, held = _draw(word, texts, most, rng)
+    total, held = _draw(word, tracked(texts, progress, f"looking for {word!r}", None, "texts"), most, rng)
     if not held:
         message = f"{word!r} stands in none of the texts as a word of its own"
         raise DiagnosisError(message)
-    places = [window(place, reader)[0] for _, place in held]
-    vectors = unit(reader.word_states(places)[layer])
+    vectors = _vectors([place for _, place in held], reader, layer, progress)
     labels, silhouettes = group_vectors(vectors, seed=seed)
     groups = []
     for label in np.unique(labels):
@@ -120,12 +131,27 @@ def corpus_senses(
         )
         groups.append(SenseGroup(len(rows), lines))
     groups.sort(key=lambda group: -group.size)
-    return CorpusSenses(word, layer, total, len(held), tuple(groups), silhouettes)
+    mean = pairwise_cosine(vectors.sum(axis=0), len(vectors)) if len(vectors) > 1 else None
+    return CorpusSenses(word, layer, total, len(held), tuple(groups), silhouettes, mean)
+
+
+def _vectors(places: Sequence[Place], reader: StateReader, layer: int, progress: Progress) -> Floats:
+    """Return the (n, d) unit vectors of words in their texts, read as far around them as the model reads."""
+    parts = []
+    progress.start("reading the word in context", len(places), "texts")
+    try:
+        for start in range(0, len(places), _BLOCK):
+            block = [window(place, reader)[0] for place in places[start : start + _BLOCK]]
+            parts.append(unit(reader.word_states(block)[layer]))
+            progress.advance(len(block))
+    finally:
+        progress.finish()
+    return np.concatenate(parts)
 
 
 def group_vectors(
     vectors: Floats, *, seed: int = 0, most: int = _MOST_SENSES
-) -> tuple[NDArray[np.int64], tuple[tuple[int, float], ...]]:
+) -> tuple[NDArray[np.int64], tuple[Grouping, ...]]:
     """Group (n, d) unit vectors: (n,) labels, and the silhouette of each k tried (none below four vectors)."""
     one = np.zeros(len(vectors), dtype=np.int64)
     distinct = len(np.unique(vectors.round(6), axis=0))
@@ -140,7 +166,7 @@ def group_vectors(
         each = silhouette_samples(vectors, labels, metric="cosine")
         over_groups = np.mean([each[labels == label].mean() for label in range(k)])
         found[k] = (float(over_groups), labels.astype(np.int64))
-    silhouettes = tuple((k, score) for k, (score, _) in found.items())
+    silhouettes = tuple(Grouping(k, score) for k, (score, _) in found.items())
     score, labels = max(found.values(), key=lambda each: each[0])
     return (labels if score >= ONE_SENSE else one), silhouettes
 
@@ -159,107 +185,3 @@ def _draw(word: str, texts: Iterable[str], most: int, rng: np.random.Generator) 
         elif (slot := int(rng.integers(total))) < most:
             held[slot] = (number, Place(text, span))
     return total, sorted(held, key=lambda each: each[0])
-
-
-class WordStability(NamedTuple):
-    """A word, its occurrences read, and its self-similarity: their mean cosine less that of random tokens."""
-
-    word: str
-    occurrences: int
-    self_similarity: float
-
-
-@dataclass(frozen=True, slots=True)
-class ContextDependence:
-    """A corpus's most context-dependent and most stable words, in one layer; `words` had enough occurrences."""
-
-    layer: int
-    texts: int
-    words: int
-    least_occurrences: int
-    anisotropy: float
-    dependent: tuple[WordStability, ...]
-    stable: tuple[WordStability, ...]
-
-
-def context_dependence(
-    texts: Sequence[str],
-    reader: StateReader,
-    *,
-    layer: int | None = None,
-    least: int = 10,
-    shown: int = 10,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> ContextDependence:
-    """Rank a corpus's words by their self-similarity (Ethayarajh 2019), adjusted for anisotropy.
-
-    Parameters
-    ----------
-    texts
-        The corpus, or a sample of it: every text is one forward pass.
-    reader
-        The model.
-    layer
-        Whose states are compared; None: the last.
-    least
-        Least occurrences of a word, which keeps out words that only ever stand in one phrase.
-    shown
-        Words named at either end.
-    seed
-        Of the random tokens.
-    progress
-        Told of each text.
-
-    Raises
-    ------
-    DiagnosisError
-        If there is no such layer, or no word occurs often enough.
-    """
-    layer = reader.layers if layer is None else layer
-    if not 0 <= layer <= reader.layers:
-        message = f"{reader.name} has layers 0 to {reader.layers}, asked for layer {layer}"
-        raise DiagnosisError(message)
-    progress = progress or Silent()
-    sums: dict[str, Floats] = {}
-    counts: dict[str, int] = {}
-    progress.start("reading words in context", len(texts), "texts")
-    for number, offsets, states in reader.piece_states(texts):
-        for word, span in _words_read(texts[number], offsets):
-            rows = (offsets[:, 0] < span.end) & (offsets[:, 1] > span.start)
-            vector = unit(states[layer, rows].mean(axis=0))
-            # The sum of unit vectors is all that their mean cosine needs.
-            sums[word] = sums[word] + vector if word in sums else vector
-            counts[word] = counts.get(word, 0) + 1
-        progress.advance()
-    progress.finish()
-    frequent = [word for word, count in counts.items() if count >= max(2, least)]
-    if not frequent:
-        message = f"none of the {len(counts)} words of {len(texts)} texts occurs {least} times; lower the least number"
-        raise DiagnosisError(message)
-    anisotropy = float(token_anisotropy(reader, texts[:200], np.random.default_rng(seed))[layer])
-    ranked = sorted(
-        (WordStability(word, counts[word], _mean_cosine(sums[word], counts[word]) - anisotropy) for word in frequent),
-        key=lambda each: (each.self_similarity, each.word),
-    )
-    return ContextDependence(
-        layer=layer,
-        texts=len(texts),
-        words=len(frequent),
-        least_occurrences=least,
-        anisotropy=anisotropy,
-        dependent=tuple(ranked[:shown]),
-        stable=tuple(ranked[::-1][:shown]),
-    )
-
-
-def _words_read(text: str, offsets: NDArray[np.int64]) -> Iterable[tuple[str, Span]]:
-    """Yield the words of letters that the model reads whole, lower-cased."""
-    end = int(offsets[:, 1].max()) if len(offsets) else 0
-    for match in WORD.finditer(text):
-        if match.end() <= end and match.group().isalpha():
-            yield match.group().lower(), Span(*match.span())
-
-
-def _mean_cosine(total: Floats, count: int) -> float:
-    return float((total @ total - count) / (count * (count - 1)))

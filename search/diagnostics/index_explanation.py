@@ -1,7 +1,7 @@
 """Why each retriever of an index scored a document so."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from corpora.progress import Progress, Silent
@@ -18,6 +18,7 @@ from search.diagnostics.explain import (
 from search.diagnostics.explain_context import AlignmentModel, ContextExplanation, explain_context
 from search.diagnostics.source_model import source_model
 from search.errors import QueryError, SearchError
+from search.json_values import json_value
 from search.ranking import ScoredDocument
 from search.retrieval.dense import DenseRetriever
 from search.retrieval.fusion import DEPTH, HybridRetriever
@@ -64,7 +65,7 @@ def explain_document(
         message = f"the index holds no document {doc_id!r}; ids are shown by: twindex query"
         raise QueryError(message)
     progress = progress or Silent()
-    found = {}
+    found: dict[str, Explanation] = {}
     progress.start("explaining", len(searcher.retrievers), "retrievers")
     try:
         for name, retriever in searcher.retrievers.items():
@@ -138,7 +139,7 @@ def _rank(ranking: list[ScoredDocument], doc_id: str) -> int | None:
 
 def explanation_json(explanations: Mapping[str, Explanation]) -> dict[str, Any]:
     """Return the explanations as JSON values."""
-    return {"retrievers": {name: asdict(explanation) for name, explanation in explanations.items()}}
+    return {"retrievers": {name: json_value(explanation) for name, explanation in explanations.items()}}
 
 
 def explanation_lines(name: str, explanation: Explanation, most: int = 8) -> Iterator[str]:

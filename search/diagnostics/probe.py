@@ -47,6 +47,11 @@ class Probe:
     words: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def standard_error(self) -> float:
+        """Standard error of an accuracy of one half on so many occurrences: what a difference has to exceed."""
+        return float(0.5 / np.sqrt(self.occurrences))
+
 
 def probe_senses(
     vectors: NDArray[np.floating], words: Sequence[str], senses: Sequence[str], *, folds: int = _FOLDS, seed: int = 0
@@ -89,51 +94,68 @@ def probe_senses(
     return Probe(tuple(layers), majority, total, len(groups), tuple(notes))
 
 
+class PairStates(NamedTuple):
+    """A word in two contexts, n times: its (1 + L, n, d) states in each, and (n,) whether it means the same, 0 or 1."""
+
+    first: NDArray[np.floating]
+    second: NDArray[np.floating]
+    same: Labels
+
+
 def probe_pairs(
-    first: NDArray[np.floating],
-    second: NDArray[np.floating],
-    same: Sequence[bool],
-    words: Sequence[str],
-    *,
-    folds: int = _FOLDS,
+    pairs: PairStates, words: Sequence[str], *, train: PairStates | None = None, folds: int = _FOLDS
 ) -> Probe:
     """Probe whether a word means the same in two contexts, from |u - v| and u * v of its unit vectors u and v.
 
-    A word is asked about only when none of its pairs was trained on (folds are grouped by word).
+    Without pairs to train on, a word is asked about only when none of its pairs was trained on (folds are grouped by
+    word).
 
     Parameters
     ----------
-    first, second
-        (1 + L, n, d) states of the word in the two contexts.
-    same, words
-        The n answers and words.
+    pairs
+        What is asked about.
+    words
+        The n words.
+    train
+        What the probe learns from; None: the other folds.
     folds
         Groups of words.
 
     Raises
     ------
     DiagnosisError
-        If there are fewer than two words, or only one kind of answer.
+        If there is only one kind of answer to learn, or, for folds, fewer than two words.
     """
-    labels = np.array(same, dtype=np.int64)
+    labels = np.asarray(pairs.same, dtype=np.int64)
     groups = np.unique(np.array(words), return_inverse=True)[1]
-    if first.shape != second.shape or first.shape[1] != len(labels) or len(labels) != len(groups):
-        message = f"found vectors of {first.shape} and {second.shape}, {len(labels)} answers, {len(groups)} words"
+    if pairs.first.shape != pairs.second.shape or not pairs.first.shape[1] == len(labels) == len(groups):
+        shapes = f"{pairs.first.shape} and {pairs.second.shape}"
+        message = f"found vectors of {shapes}, {len(labels)} answers, {len(groups)} words; give as many of each"
         raise DiagnosisError(message)
-    if len(np.unique(groups)) < 2 or len(np.unique(labels)) < 2:
-        message = "a probe of pairs needs pairs of two words or more, and both answers"
+    learned = labels if train is None else np.asarray(train.same, dtype=np.int64)
+    if len(np.unique(learned)) < 2 or (train is None and len(np.unique(groups)) < 2):
+        message = "a probe of pairs learns from both answers, and without training pairs from two words or more"
         raise DiagnosisError(message)
     count = min(folds, len(np.unique(groups)))
     layers = []
-    for layer, (left, right) in enumerate(zip(first, second, strict=True)):
-        u, v = unit(left), unit(right)
-        features = np.concatenate([np.abs(u - v), u * v], axis=1)
-        cosines = (u * v).sum(axis=1)
-        accuracy = _right_by_group(features, labels, groups, count) / len(labels)
-        figures = (float(cosines[labels == 1].mean()), float(cosines[labels == 0].mean()))
-        layers.append(ProbedLayer(layer, accuracy, *figures, _auc(cosines[labels == 1], cosines[labels == 0])))
+    for layer, (left, right) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        features, cosines = _pair_features(left, right)
+        if train is None:
+            correct = _right_by_group(features, labels, groups, count)
+        else:
+            seen, _ = _pair_features(train.first[layer], train.second[layer])
+            correct = _right_of(features, labels, seen, learned)
+        same, different = cosines[labels == 1], cosines[labels == 0]
+        figures = (_mean(same), _mean(different), _auc(same, different))
+        layers.append(ProbedLayer(layer, correct / len(labels), *figures))
     majority = float(max(labels.mean(), 1 - labels.mean()))
     return Probe(tuple(layers), majority, len(labels), len(np.unique(groups)))
+
+
+def _pair_features(first: NDArray[np.floating], second: NDArray[np.floating]) -> tuple[Floats, Floats]:
+    """Return (n, 2 d) features of pairs, and their (n,) cosines."""
+    u, v = unit(first), unit(second)
+    return np.concatenate([np.abs(u - v), u * v], axis=1), np.asarray((u * v).sum(axis=1))
 
 
 def _groups(words: Sequence[str], senses: Sequence[str]) -> tuple[list[tuple[Labels, Labels]], list[str]]:
@@ -167,15 +189,17 @@ def _right_by_group(features: Floats, labels: Labels, groups: NDArray[np.int64],
 
 
 def _right(features: Floats, labels: Labels, parts: Any) -> int:
+    return sum(_right_of(features[test], labels[test], features[train], labels[train]) for train, test in parts)
+
+
+def _right_of(features: Floats, labels: Labels, train: Floats, learned: Labels) -> int:
+    """Return how many labels a probe names that has learned from other rows."""
     from threadpoolctl import threadpool_limits
 
-    right = 0
     # On a few dozen rows, threads cost ten times what they bring.
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # a probe that has not quite converged is a probe all the same
-        for train, test in parts:
-            right += int((_predicted(features[train], labels[train], features[test]) == labels[test]).sum())
-    return right
+        return int((_predicted(train, learned, features) == labels).sum())
 
 
 def _predicted(train: Floats, labels: Labels, test: Floats) -> Labels:
@@ -222,8 +246,14 @@ def _cosine_figures(
     )
 
 
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
 def _auc(larger: Floats, smaller: Floats) -> float:
-    """Return how often a value of the first kind is above one of the second, ties counting half."""
+    """Return how often a value of the first kind is above one of the second, ties counting half; .5 without a pair."""
+    if not (len(larger) and len(smaller)):
+        return 0.5
     ordered = np.sort(smaller)
     below = np.searchsorted(ordered, larger, "left")
     up_to = np.searchsorted(ordered, larger, "right")

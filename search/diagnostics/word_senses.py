@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 
+from corpora.progress import Progress, Silent
 from indexer.contextual.checkpoint import TransformerSpec
 from indexer.contextual.states import StateReader, open_states
 from indexer.encoder import WordEncoder
@@ -12,8 +13,6 @@ from search.diagnostics.corpus_senses import CorpusSenses
 from search.diagnostics.lens import LensGrid
 from search.diagnostics.senses import SenseReport, sense_report
 from search.diagnostics.word_in_context import SenseEvaluation
-
-_MOST_NEIGHBOURS = 5
 
 
 @cache
@@ -32,7 +31,14 @@ def static_words() -> WordEncoder:
     return averaged(list(vectors.words), np.asarray(vectors.matrix), name=vectors.name)
 
 
-def follow(word: str, contexts: Sequence[str], *, model: str = "", occurrence: int = 1) -> SenseReport:
+def follow(
+    word: str,
+    contexts: Sequence[str],
+    *,
+    model: str = "",
+    occurrence: int = 1,
+    progress: Progress | None = None,
+) -> SenseReport:
     """Follow a word through a model's layers in two or more contexts, the static vector beside it.
 
     Raises
@@ -40,7 +46,17 @@ def follow(word: str, contexts: Sequence[str], *, model: str = "", occurrence: i
     DiagnosisError
         If there are fewer than two contexts, or the word cannot be found in one of them.
     """
-    return sense_report(word, contexts, open_reader(model), occurrence=occurrence, static=static_words())
+    progress = progress or Silent()
+    progress.start("opening the model", None, "models")
+    try:
+        reader, static = open_reader(model), static_words()
+    finally:
+        progress.finish()
+    progress.start("masking neighbours one by one", None, "contexts")
+    try:
+        return sense_report(word, contexts, reader, occurrence=occurrence, static=static)
+    finally:
+        progress.finish()
 
 
 def sense_rows(report: SenseReport) -> Iterator[dict[str, str]]:
@@ -60,18 +76,14 @@ def sense_rows(report: SenseReport) -> Iterator[dict[str, str]]:
 
 
 def sense_lines(report: SenseReport) -> Iterator[str]:
-    """Yield what else is to be said: the input rows, who moved the word, and what was done on the way."""
+    """Yield what else is to be said: the input rows, what the columns are, and what was done on the way."""
     same = "identical" if report.input_rows_identical else f"different by {report.input_rows_difference:.2g}"
     yield f"the word's rows of the input embeddings: {same} in all contexts ({report.model})"
-    for number, context in enumerate(report.contexts, start=1):
-        moved = ", ".join(
-            f"{neighbour.word} {neighbour.effect[-1]:.3f}" for neighbour in context.moved_most()[:_MOST_NEIGHBOURS]
-        )
-        attended = sorted(context.neighbours, key=lambda neighbour: -max(neighbour.attention, default=0.0))
-        looked = ", ".join(
-            f"{each.word} {max(each.attention, default=0.0):.2f}" for each in attended[:_MOST_NEIGHBOURS]
-        )
-        yield f"context {number}: masking moves it by {moved or 'nothing'}; most attention to {looked or 'nothing'}"
+    if report.static_cosine is not None:
+        yield "static: the cosine of the word's vectors in a static table, the same whatever stands beside it"
+    if report.parting_layer is None:
+        yield "the contexts do not part: in no layer are the word's vectors further apart than by its place in the text"
+    yield "random tokens: any two tokens of general news in that layer; corrected: the cosine less that"
     yield from report.notes
 
 
@@ -107,11 +119,15 @@ def accuracy_rows(found: SenseEvaluation) -> Iterator[dict[str, str]]:
             "on the training pairs": f"{layer.train_accuracy:.3f}",
         }
     if found.static is not None:
-        same = f"{found.static.same_form:,} pairs of one form: {found.static.same_form_accuracy:.3f}"
-        other = f"{found.static.other_forms:,} others: {found.static.other_forms_accuracy:.3f}"
+        alike = _share(found.static.same_form, found.static.same_form_accuracy, "of one form")
+        others = _share(found.static.other_forms, found.static.other_forms_accuracy, "of other forms")
         yield {
             "": "static",
             "accuracy": f"{found.static.accuracy:.3f}",
-            "threshold": same,
-            "on the training pairs": other,
+            "threshold": alike,
+            "on the training pairs": others,
         }
+
+
+def _share(pairs: int, accuracy: float | None, kind: str) -> str:
+    return f"no pairs {kind}" if accuracy is None else f"{pairs:,} pairs {kind}: {accuracy:.3f}"

@@ -1,22 +1,14 @@
 """Pictures of spaces and layers: PNG or SVG files, and bars of characters."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.diagnostics.geometry import Geometry
 from search.diagnostics.layer_survey import MEASURE, LayerRow
-from search.errors import DiagnosisError
+from search.presentation.figures import legend, picture
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.figure import Figure
-
-FORMATS = (".png", ".svg")
 _BARS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BARS = " .:-=+*#@"
 
@@ -29,7 +21,7 @@ def plot_geometry(spaces: Mapping[str, Geometry], path: Path) -> None:
     DiagnosisError
         If the file's ending is neither, or it cannot be written.
     """
-    with _figure(path, columns=2) as (_, (cosines, spectra)):
+    with picture(path, columns=2) as (_, (cosines, spectra)):
         for name, space in spaces.items():
             edges, counts = np.asarray(space.histogram.edges), np.asarray(space.histogram.counts)
             total = counts.sum()
@@ -43,7 +35,7 @@ def plot_geometry(spaces: Mapping[str, Geometry], path: Path) -> None:
         cosines.set(xlabel="cosine of random pairs", ylabel="share of pairs")
         spectra.set(xlabel="direction", ylabel="share of variance", yscale="log", xscale="log")
         for axes in (cosines, spectra):
-            _legend(axes)
+            legend(axes)
 
 
 def plot_layers(rows: Sequence[LayerRow], path: Path) -> None:
@@ -62,12 +54,12 @@ def plot_layers(rows: Sequence[LayerRow], path: Path) -> None:
         "explained by a static vector": [row.contextuality.adjusted_explained_static for row in rows],
     }
     quality = {"raw": [row.raw for row in rows], "whitened": [row.whitened for row in rows]}
-    with _figure(path, columns=2) as (_, (left, right)):
+    with picture(path, columns=2) as (_, (left, right)):
         for axes, lines in ((left, shapes), (right, quality)):
             for name, values in lines.items():
                 axes.plot(layers, np.asarray(values, dtype=np.float64), marker="o", label=name)
             axes.set(xlabel="layer", xticks=layers)
-            _legend(axes)
+            legend(axes)
         left.set(ylabel="cosine or share, adjusted for anisotropy")
         right.set(ylabel=MEASURE)
 
@@ -92,30 +84,3 @@ def bars(values: Sequence[float], *, width: int = 40, plain: bool = False) -> st
         return steps[0] * len(sums)
     # Rounded up: what is there is seen.
     return "".join(steps[int(np.ceil(value / largest * (len(steps) - 1)))] for value in sums)
-
-
-@contextmanager
-def _figure(path: Path, columns: int) -> "Iterator[tuple[Figure, Any]]":
-    if path.suffix.lower() not in FORMATS:
-        message = f"a picture is a {' or '.join(FORMATS)} file, found {path.name!r}"
-        raise DiagnosisError(message)
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5 * columns, 4.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    yield figure, figure.subplots(1, columns)
-    metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
-    try:
-        # A fixed salt and no date: the same figures give the same file. Text stays text.
-        with mpl.rc_context({"svg.hashsalt": "twindex", "svg.fonttype": "none"}):
-            figure.savefig(path, metadata=metadata, dpi=150)
-    except OSError as error:
-        message = f"cannot write {path}: {error.strerror or error}; choose another place"
-        raise DiagnosisError(message) from error
-
-
-def _legend(axes: Any) -> None:
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")

@@ -1,40 +1,138 @@
-"""A word's cosines between contexts, layer by layer, as a picture."""
+"""Words in context as pictures: cosines by layer, probes, growing contexts, and what depends on context."""
 
 from pathlib import Path
 
-from search.diagnostics.senses import SenseReport
-from search.errors import DiagnosisError
+from search.diagnostics.collection_contexts import ContextReport
+from search.diagnostics.context_dependence import ContextDependence
+from search.diagnostics.probe import Probe
+from search.diagnostics.senses import SenseContext, SenseReport
+from search.diagnostics.word_in_context import SenseEvaluation
+from search.presentation.figures import legend, picture
+
+_LABEL = 28
+_MOST_NAMED = 4
 
 
 def plot_senses(report: SenseReport, path: Path) -> None:
-    """Draw the cosine of each pair of contexts by layer, the static vector's flat line beside them (PNG or SVG).
+    """Draw the cosine of each pair of contexts by layer, the static vector's flat line beside them.
 
     Raises
     ------
     DiagnosisError
-        If the file's ending is neither, or it cannot be written.
+        If the file's ending is neither .png nor .svg, or it cannot be written.
     """
-    if path.suffix.lower() not in {".png", ".svg"}:
-        message = f"{path}: a picture's name ends in .png or .svg"
-        raise DiagnosisError(message)
-    import matplotlib as mpl
+    with picture(path, width=6.5) as (_, axes):
+        layers = [layer.layer for layer in report.layers]
+        if report.static_cosine is not None:
+            axes.axhline(report.static_cosine, color="grey", linestyle="--", label="one static vector")
+        named = len(report.contexts) <= _MOST_NAMED
+        for pair in report.pairs:
+            ends = (_short(report.contexts[place], place, named=named) for place in (pair.first, pair.second))
+            axes.plot(layers, pair.cosines, marker="o", markersize=4, label=" / ".join(ends))
+        anisotropy = [layer.anisotropy for layer in report.layers]
+        axes.fill_between(layers, 0.0, anisotropy, color="grey", alpha=0.25, linewidth=0, label="random tokens")
+        if report.parting_layer is not None:
+            axes.axvline(report.parting_layer, color="black", linestyle=":", linewidth=1, label="where they part")
+        axes.set(xlabel="layer", ylabel="cosine", xticks=layers, ylim=(min(0.0, *anisotropy), 1.05))
+        axes.set_title(f"the vectors of “{report.word}”, {report.model}", fontsize="medium")
+        legend(axes, loc="best")
 
-    mpl.use("Agg")
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    layers = [layer.layer for layer in report.layers]
-    for pair in report.pairs:
-        axes.plot(layers, pair.cosines, marker="o", label=f"contexts {pair.first + 1} and {pair.second + 1}")
-    axes.plot(layers, [layer.anisotropy for layer in report.layers], linestyle=":", label="random tokens")
-    if report.static_cosine is not None:
-        axes.axhline(report.static_cosine, color="grey", linestyle="--", label="static vector")
-    axes.set_xlabel("layer")
-    axes.set_ylabel(f"cosine between the vectors of {report.word!r}")
-    axes.legend()
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        message = f"{path} cannot be written: {error.strerror}"
-        raise DiagnosisError(message) from error
+def _short(context: SenseContext, place: int, *, named: bool) -> str:
+    """Return a context by its words around the word in question, or by its number where there are many."""
+    if not named:
+        return str(place + 1)
+    text = " ".join(context.text.split())
+    if len(text) <= _LABEL:
+        return f"“{text}”"
+    start = max(0, min(context.start - _LABEL // 2, len(text) - _LABEL))
+    return f"“…{text[start : start + _LABEL].strip()}…”" if start else f"“{text[:_LABEL].strip()}…”"
+
+
+def plot_probe(found: Probe, path: Path) -> None:
+    """Draw what the probe reads by layer, and beside it the cosines within a sense and between senses.
+
+    Raises
+    ------
+    DiagnosisError
+        If the file's ending is neither .png nor .svg, or it cannot be written.
+    """
+    layers = [layer.layer for layer in found.layers]
+    with picture(path, columns=2) as (_, (left, right)):
+        left.plot(layers, [layer.same for layer in found.layers], marker="o", label="one sense")
+        left.plot(layers, [layer.different for layer in found.layers], marker="o", label="two senses")
+        left.set(xlabel="layer", ylabel="mean cosine of a word's vectors", xticks=layers, ylim=(0.0, 1.0))
+        error = found.standard_error
+        accuracy = [layer.accuracy for layer in found.layers]
+        right.errorbar(layers, accuracy, yerr=error, marker="o", capsize=3, label="probe, one standard error")
+        areas = [layer.cosine_auc for layer in found.layers]
+        right.plot(layers, areas, marker="s", linestyle="-.", label="cosine (AUC; .5 is chance)")
+        right.axhline(found.majority, color="grey", linestyle="--", label="always the commonest")
+        right.set(xlabel="layer", ylabel="share right", xticks=layers, ylim=(0.0, 1.0))
+        for axes in (left, right):
+            legend(axes, loc="lower left")
+
+
+def plot_accuracy(found: SenseEvaluation, path: Path) -> None:
+    """Draw how often each layer tells whether a word means the same twice, the static table's line beside it.
+
+    Raises
+    ------
+    DiagnosisError
+        If the file's ending is neither .png nor .svg, or it cannot be written.
+    """
+    layers = [layer.layer for layer in found.layers]
+    with picture(path) as (_, axes):
+        error = 0.5 / found.pairs**0.5
+        accuracy = [layer.accuracy for layer in found.layers]
+        axes.errorbar(layers, accuracy, yerr=error, marker="o", capsize=3, label="layer, one standard error")
+        if found.static is not None:
+            axes.axhline(found.static.accuracy, color="tab:orange", linestyle="--", label="static table")
+        axes.axhline(found.majority, color="grey", linestyle=":", label="one answer for all")
+        axes.set(xlabel="layer", ylabel=f"share right of {found.pairs:,} pairs", xticks=layers)
+        legend(axes)
+
+
+def plot_contexts(report: ContextReport, path: Path) -> None:
+    """Draw how the number of distinct contexts grows with the text read.
+
+    Raises
+    ------
+    DiagnosisError
+        If the file's ending is neither .png nor .svg, or it cannot be written.
+    """
+    with picture(path, width=6.5) as (_, axes):
+        for count in reversed(report.survey.counts):
+            name = f"{count.window} words either side" if count.window else "the word alone"
+            tokens, contexts = zip(*count.growth, strict=True)
+            axes.plot(tokens, contexts, marker="o", markersize=3, label=name)
+        ends = [count.growth[place].tokens for count in report.survey.counts for place in (0, -1)]
+        axes.plot(
+            [min(ends), max(ends)], [min(ends), max(ends)], color="grey", linestyle="--", label="a row a word read"
+        )
+        axes.set(xlabel="words read", ylabel="rows of the table", xscale="log", yscale="log")
+        # A second scale: what the same rows weigh, in the unit that people buy memory in.
+        row = report.dimension * 4 / 1e6
+        other = axes.secondary_yaxis("right", functions=(lambda rows: rows * row, lambda weight: weight / row))
+        other.set_ylabel(f"MB at {report.dimension} float32 a row")
+        axes.set_title(f"words in context, {report.collection}", fontsize="medium")
+        legend(axes, loc="upper left")
+
+
+def plot_dependence(found: ContextDependence, path: Path) -> None:
+    """Draw the most context-dependent and the most stable words of a corpus as bars, and all words between as a curve.
+
+    Raises
+    ------
+    DiagnosisError
+        If the file's ending is neither .png nor .svg, or it cannot be written.
+    """
+    ends = {each.word: each.self_similarity for each in (*found.dependent, *reversed(found.stable))}
+    with picture(path, columns=2) as (_, (left, right)):
+        colours = ["tab:orange"] * len(found.dependent) + ["tab:blue"] * (len(ends) - len(found.dependent))
+        left.barh(list(ends), list(ends.values()), color=colours)
+        left.invert_yaxis()
+        left.tick_params(axis="y", labelsize="small")
+        left.set(xlabel="self-similarity, less that of random tokens")
+        right.hist(found.self_similarities, bins=30, color="tab:grey")
+        right.set(xlabel="self-similarity, less that of random tokens", ylabel=f"of {found.words:,} words")

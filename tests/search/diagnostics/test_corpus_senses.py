@@ -4,7 +4,8 @@ import pytest
 from indexer.contextual.checkpoint import TransformerSpec
 from indexer.contextual.states import Place, Span, open_states
 from search.diagnostics.anisotropy import token_anisotropy, unit
-from search.diagnostics.corpus_senses import context_dependence, corpus_senses, group_vectors
+from search.diagnostics.context_dependence import context_dependence
+from search.diagnostics.corpus_senses import corpus_senses, group_vectors
 from search.errors import DiagnosisError
 
 

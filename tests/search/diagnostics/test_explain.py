@@ -17,7 +17,11 @@ RANDOM = np.random.default_rng(3)
 TABLE = RANDOM.normal(size=(len(WORDS), 5)) + 0.5
 WEIGHTS = RANDOM.uniform(0.1, 3, size=len(WORDS))
 SPACE = normalize(RANDOM.normal(size=(60, 5)) + 0.7)
-texts = st.lists(st.sampled_from([*WORDS, "zxqv", "Bank."]), max_size=8).map(" ".join)
+odd = ["zxqv", "Bank.", "BANK", "ba\u0301nk", "river\u2028boat", "don't", "Straße", "機器学習", "🤝"]
+texts = st.one_of(
+    st.lists(st.one_of(st.sampled_from([*WORDS, *odd]), st.text(max_size=5)), max_size=8).map(" ".join),
+    st.text(max_size=40),
+)
 whitenings = st.sampled_from([None, "auto", "3", "0.2", "1.0", "none"])
 
 
@@ -81,19 +85,31 @@ def test_a_bm25_share_by_hand():
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    documents = [" ".join(RANDOM.choice(WORDS, size=RANDOM.integers(1, 30))) for _ in range(40)]
+    documents = [" ".join(RANDOM.choice([*WORDS, *odd], size=RANDOM.integers(1, 30))) for _ in range(40)]
     folder = tmp_path_factory.mktemp("lexical")
     lexical.build(documents, folder)
     return lexical.LexicalStore.open(folder)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(texts)
 def test_shares_of_terms_sum_to_the_score_of_whoosh(store, query):
     for document, score in store.search(query, 10):
         statistics = [TermStatistics(*part[:-1]) for part in store.explain(query, document)]
         found = explain_terms(statistics, k1=lexical.K1, b=lexical.B)
         assert found.score == pytest.approx(score, abs=1e-4)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=4), st.lists(texts, min_size=1, max_size=6))
+def test_shares_of_terms_sum_to_the_score_in_any_documents(tmp_path_factory, documents, asked):
+    folder = tmp_path_factory.mktemp("any")
+    lexical.build([f"{document} river" for document in documents], folder)
+    store = lexical.LexicalStore.open(folder)
+    for query in [*asked, *documents]:
+        for document, score in store.search(query, 10):
+            statistics = [TermStatistics(*part[:-1]) for part in store.explain(query, document)]
+            assert explain_terms(statistics, k1=lexical.K1, b=lexical.B).score == pytest.approx(score, abs=1e-4)
 
 
 class CountingEncoder:

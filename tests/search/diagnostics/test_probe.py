@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from search.diagnostics.anisotropy import unit
-from search.diagnostics.probe import probe_pairs, probe_senses
+from search.diagnostics.probe import PairStates, probe_pairs, probe_senses
 from search.errors import DiagnosisError
 
 WORDS = ["bank"] * 20 + ["bat"] * 20
@@ -70,12 +70,29 @@ def test_pairs_are_judged_on_words_that_were_not_trained_on(rng):
     same = [True, False] * 40
     first = rng.normal(size=(1, 80, 20))
     second = np.where(np.array(same)[None, :, None], first, -first) + 0.1 * rng.normal(size=(1, 80, 20))
-    found = probe_pairs(first, second, same, words)
+    answers = np.array(same, dtype=np.int64)
+    found = probe_pairs(PairStates(first, second, answers), words)
     assert found.layers[0].accuracy == 1.0
     assert found.layers[0].cosine_auc == 1.0
     assert found.majority == 0.5
+    assert found.standard_error == pytest.approx(0.5 / 80**0.5)
     # Noise that only repeats within a word teaches nothing about other words.
-    blind = probe_pairs(first, rng.normal(size=(1, 80, 20)), same, words)
+    blind = probe_pairs(PairStates(first, rng.normal(size=(1, 80, 20)), answers), words)
     assert blind.layers[0].accuracy == pytest.approx(0.5, abs=0.2)
     with pytest.raises(DiagnosisError, match="two words or more"):
-        probe_pairs(first[:, :2], second[:, :2], same[:2], words[:2])
+        probe_pairs(PairStates(first[:, :2], second[:, :2], answers[:2]), words[:2])
+    with pytest.raises(DiagnosisError, match="as many of each"):
+        probe_pairs(PairStates(first, second, answers), words[:2])
+
+
+def test_a_probe_learns_from_training_pairs_where_there_are_some(rng):
+    first = rng.normal(size=(1, 60, 20))
+    same = np.array([1, 0] * 30)
+    train = PairStates(first, np.where(same[None, :, None] == 1, first, -first), same)
+    asked = PairStates(first[:, :9], first[:, :9], np.ones(9, np.int64))
+    found = probe_pairs(asked, ["bank"] * 9, train=train)
+    assert found.layers[0].accuracy == 1.0
+    assert (found.layers[0].same, found.layers[0].cosine_auc) == (pytest.approx(1.0), 0.5)
+    # Told the opposite, it says the opposite.
+    turned = PairStates(train.first, train.second, 1 - same)
+    assert probe_pairs(asked, ["bank"] * 9, train=turned).layers[0].accuracy == 0.0
