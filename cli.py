@@ -582,6 +582,9 @@ def layers(
     portability: Annotated[
         bool, typer.Option(help="Ask with one layer's vectors in another's space, and through a fitted rotation.")
     ] = False,
+    other_model: Annotated[
+        str, typer.Option(help="With --portability: ask with this model's vectors, too; a folder or hub id.")
+    ] = "",
     contexts: Annotated[
         bool, typer.Option(help="Why there is no lookup table: count the words' contexts and weigh tables of them.")
     ] = False,
@@ -597,8 +600,8 @@ def layers(
     if sum((bool(lens_text), portability, contexts)) > 1:
         message = "--lens, --portability and --contexts each show something else: ask for one"
         raise typer.BadParameter(message)
-    if plot is not None and (lens_text or portability):
-        message = "--plot draws layers or --contexts; it would do nothing in this call"
+    if (plot is not None and lens_text) or (other_model and not portability):
+        message = f"{'--plot' if lens_text else '--other-model'} would do nothing in this call"
         raise typer.BadParameter(message)
     check_picture(plot)
     if lens_text:
@@ -608,7 +611,7 @@ def layers(
         message = "name a collection, or a text: --lens TEXT"
         raise typer.BadParameter(message)
     if portability:
-        _show_portability(collection, model, limit, split, as_json)
+        _show_portability(collection, (model, other_model), limit, split, plot, as_json)
         return
     if contexts:
         _show_contexts(collection, model, limit, plot, as_json)
@@ -658,21 +661,27 @@ def _show_lens(text: str, model: str, as_json: bool) -> None:
         _out().print(table_view(list(lens_rows(grid)), f"“{text}”", [grid.explanation]))
 
 
-def _show_portability(collection: str, model: str, limit: int | None, split: str, as_json: bool) -> None:
+def _show_portability(
+    collection: str, models: tuple[str, str], limit: int | None, split: str, plot: Path | None, as_json: bool
+) -> None:
     from corpora.catalog import open_collection
-    from search.diagnostics.collection_layers import collection_portability, portability_rows
-    from search.json_values import json_value
+    from search.diagnostics.collection_portability import collection_portability, portability_notes, portability_rows
     from search.presentation.terminal import progress_on, table_view
 
+    model, other = models
     with progress_on(_err()) as progress:
         found = collection_portability(
-            open_collection(collection), model=model, limit=limit, split=split, progress=progress
+            open_collection(collection), model=model, other_model=other, limit=limit, split=split, progress=progress
         )
+    if plot is not None:
+        from search.presentation.sense_plots import plot_portability
+
+        plot_portability(found, plot)
     if as_json:
-        _print_json({"layers": [{"layer": layer, **json_value(asked)} for layer, asked in found.items()]})
+        _print_json(found.to_json())
     else:
-        title = "recall@10 of queries in another layer's vectors, asked of the last layer's documents"
-        _out().print(table_view(list(portability_rows(found)), title, ()))
+        title = f"recall@10 in vectors of another space: {collection}"
+        _out().print(table_view(list(portability_rows(found)), title, portability_notes(found)))
 
 
 @app.command()

@@ -139,7 +139,8 @@ def test_a_word_that_the_index_lacks_and_no_index(sense, index, tmp_path):
         (("sense", "bank", "a bank", "--index", "x"), "with --index the contexts come from the index"),
         (("layers", "--contexts"), "name a collection"),
         (("layers", "x", "--contexts", "--portability"), "ask for one"),
-        (("layers", "--lens", "a bank", "--plot", "a.png"), "--plot draws layers or --contexts"),
+        (("layers", "--lens", "a bank", "--plot", "a.png"), "--plot would do nothing"),
+        (("layers", "x", "--other-model", "y"), "--other-model would do nothing"),
         (("evaluate-senses",), "give FILE and --train FILE, or --probe"),
         (("evaluate-senses", "x.jsonl"), "give FILE and --train FILE, or --probe"),
         (("evaluate-senses", "--probe", "--sample", "3"), "--sample limits the pairs of --train"),
@@ -232,12 +233,14 @@ def test_portability_names_its_figures_in_json(run, tiny_transformers, tmp_path)
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td0\t1\n")
     model = ("--model", tiny_transformers["plain"])
     code, out, _ = run("layers", folder, "--portability", *model, "--json")
-    found = json.loads(out)["layers"]
+    found = json.loads(out)
     assert code == 0
-    assert [layer["layer"] for layer in found] == [0, 1]
-    assert found[0]["mapped"] == [{"texts": 3, "recall": 1.0, "cosine": found[0]["mapped"][0]["cosine"]}]
+    assert [layer["layer"] for layer in found["layers"]] == [0, 1, 2]
+    mapped = found["layers"][0]["mapped"]
+    assert mapped == [{"texts": 3, "recall": 1.0, "cosine": mapped[0]["cosine"]}]
+    assert (found["unwhitened"]["own"], found["other_model"]) == (1.0, None)
     code, out, _ = run("layers", folder, "--portability", *model)
-    assert "3 texts" in out
+    assert "map on 3" in out
 
 
 def test_an_explanation_lines_up_words_unless_told_not_to(run, make_index, tiny_transformers, tmp_path):

@@ -1,6 +1,6 @@
 """The layers of a model over a collection, its documents cut to what the model reads."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
@@ -10,8 +10,7 @@ from corpora.collection import Collection
 from corpora.progress import Progress
 from indexer.staging import background_texts
 from search.diagnostics.layer_models import open_layer_model
-from search.diagnostics.layer_survey import JudgedTexts, LayerRow, pooled_states, survey_layers
-from search.diagnostics.portability import Portability, SharedTexts, portability
+from search.diagnostics.layer_survey import JudgedTexts, LayerRow, survey_layers
 from search.errors import DiagnosisError
 
 
@@ -60,68 +59,4 @@ def layer_rows(rows: list[LayerRow]) -> Iterator[dict[str, str]]:
             "explained by one vector": f"{found.adjusted_explained_static:.3f}",
             "nDCG@10 raw": "-" if row.raw is None else f"{row.raw:.4f}",
             "whitened": "-" if row.whitened is None else f"{row.whitened:.4f}",
-        }
-
-
-_SHARED_TEXTS = 1500
-
-
-def collection_portability(
-    collection: Collection,
-    *,
-    progress: Progress,
-    model: str = "",
-    limit: int | None = None,
-    split: str = "test",
-    seed: int = 0,
-) -> dict[int, Portability]:
-    """Ask the last layer's documents with each other layer's query vectors, as they are and through rotations.
-
-    The rotations are fitted on documents of the collection, of which both layers' vectors are known.
-
-    Raises
-    ------
-    DiagnosisError
-        If the collection has no text or no judged queries.
-    """
-    documents = [document for document in islice(collection.documents(), limit) if document.searchable_text.strip()]
-    qrels = collection.qrels.get(split, {})
-    row_of = {document.doc_id: row for row, document in enumerate(documents)}
-    asked = {query_id: query.text for query_id, query in collection.queries.items() if query_id in qrels}
-    if not documents or not asked:
-        message = f"{collection.name} needs documents and judged queries ({split}) to ask across layers"
-        raise DiagnosisError(message)
-    reader = open_layer_model(model)
-    states = pooled_states(reader, [document.searchable_text for document in documents], "documents", progress)
-    queries = pooled_states(reader, list(asked.values()), "queries", progress)
-    relevant = [
-        {row_of[doc_id] for doc_id, grade in qrels[query_id].items() if grade > 0 and doc_id in row_of}
-        for query_id in asked
-    ]
-    some = np.sort(np.random.default_rng(seed).permutation(len(documents))[:_SHARED_TEXTS])
-    last = len(states) - 1
-    return {
-        layer: portability(
-            states[last],
-            relevant,
-            home=queries[last],
-            foreign=queries[layer],
-            shared=SharedTexts(states[layer][some], states[last][some]),
-            seed=seed,
-        )
-        for layer in range(last)
-    }
-
-
-def portability_rows(found: Mapping[int, Portability]) -> Iterator[dict[str, str]]:
-    """Yield a row a layer: as it is, and through rotations fitted on more and more texts."""
-    for layer, asked in found.items():
-        foreign = "-" if asked.foreign is None else f"{asked.foreign:.3f}"
-        mapped = {f"{each.texts} texts": f"{each.recall:.3f}" for each in asked.mapped}
-        yield {
-            "layer": str(layer),
-            "as it is": foreign,
-            **mapped,
-            "at home": f"{asked.home:.3f}",
-            "chance": f"{asked.chance:.3f}",
         }

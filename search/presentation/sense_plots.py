@@ -1,8 +1,9 @@
-"""Words in context as pictures: cosines by layer, probes, growing contexts, and what depends on context."""
+"""Words and texts in context as pictures: by layer, by probe, by context, and from one space into another."""
 
 from pathlib import Path
 
 from search.diagnostics.collection_contexts import ContextReport
+from search.diagnostics.collection_portability import CollectionPortability
 from search.diagnostics.context_dependence import ContextDependence
 from search.diagnostics.probe import Probe
 from search.diagnostics.senses import SenseContext, SenseReport
@@ -136,3 +137,28 @@ def plot_dependence(found: ContextDependence, path: Path) -> None:
         left.set(xlabel="self-similarity, less that of random tokens")
         right.hist(found.self_similarities, bins=30, color="tab:grey")
         right.set(xlabel="self-similarity, less that of random tokens", ylabel=f"of {found.words:,} words")
+
+
+def plot_portability(found: CollectionPortability, path: Path) -> None:
+    """Draw recall of foreign queries by how many shared texts their map was fitted on, into one PNG or SVG file.
+
+    Raises
+    ------
+    DiagnosisError
+        If the file's ending is neither, or it cannot be written.
+    """
+    spaces = [*found.layers, found.unwhitened, *([found.other] if found.other is not None else [])]
+    home = found.layers[-1].asked
+    with picture(path, width=7.0, height=4.5) as (_, axes):
+        for place, space in enumerate(spaces):
+            colour = f"C{place}"
+            texts, recalls = [each.texts for each in space.asked.mapped], [each.recall for each in space.asked.mapped]
+            axes.plot(texts, recalls, marker="o", markersize=4, color=colour, label=space.name)
+            if space.asked.foreign is not None and texts:
+                # Where the line would be without a map: a mark at the left edge, in the same colour.
+                axes.plot(texts[0] / 2, space.asked.foreign, marker=">", color=colour)
+        axes.axhline(home.home, color="grey", linestyle="--", label="at home")
+        axes.axhline(home.chance, color="grey", linestyle=":", label="a random order")
+        axes.set(xlabel="texts that the map is fitted on (triangles: no map)", ylabel=f"recall@{home.k}", xscale="log")
+        axes.set_ylim(bottom=0.0)
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))

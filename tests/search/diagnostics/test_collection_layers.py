@@ -12,13 +12,10 @@ from corpora.progress import Silent
 from indexer.contextual.checkpoint import TransformerSpec
 from indexer.contextual.states import open_states
 from search.diagnostics.anisotropy import mean_cosine, unit
-from search.diagnostics.collection_layers import (
-    collection_layers,
-    collection_portability,
-    layer_rows,
-    portability_rows,
-)
+from search.diagnostics.collection_layers import collection_layers, layer_rows
+from search.diagnostics.collection_portability import collection_portability, portability_notes, portability_rows
 from search.errors import DiagnosisError
+from search.presentation.sense_plots import plot_portability
 
 TEXTS = [
     "the river bank",
@@ -94,20 +91,25 @@ def test_no_text_at_all_is_refused(collection, model):
         collection_portability(collection, progress=Silent(), model=model, split="dev")
 
 
-def test_queries_of_every_other_layer_are_asked_of_the_last(collection, model, states):
-    found = collection_portability(collection, progress=Silent(), model=model)
-    assert set(found) == {0, 1}
-    for asked in found.values():
+def test_queries_of_every_layer_are_asked_of_the_last(collection, model, tiny_transformers):
+    other = str(tiny_transformers["masked"])
+    found = collection_portability(collection, progress=Silent(), model=model, other_model=other)
+    spaces = [*found.layers, found.unwhitened, found.other]
+    assert [space.name for space in spaces][:3] == ["layer 0", "layer 1", "layer 2"]
+    assert found.other.name == other
+    for space in spaces:
+        asked = space.asked
         assert (asked.documents, asked.queries, asked.k) == (6, 2, 10)
         # Ten hits of six documents: all are found, whatever the vectors.
-        assert (asked.home, asked.foreign, asked.chance) == (1.0, 1.0, 1.0)
+        assert (space.own, asked.home, asked.foreign, asked.chance) == (1.0, 1.0, 1.0, 1.0)
         assert [each.texts for each in asked.mapped] == [6]
     rows = list(portability_rows(found))
-    assert rows[0]["layer"] == "0"
-    assert rows[0]["6 texts"] == "1.000"
+    assert rows[0] == {"queries from": "layer 0", "at home": "1.000", "as they are": "1.000", "map on 6": "1.000"}
+    assert len(rows) == 5
+    assert "documents: 6, in layer 2 of" in next(iter(portability_notes(found)))
 
 
-def test_a_map_on_all_texts_brings_the_recall_of_many_documents_back(model):
+def test_a_map_on_all_texts_brings_recall_among_many_documents_back(model, tmp_path):
     words = [*{word: None for text in TEXTS for word in text.split()}]
     chooser = np.random.default_rng(1)
     documents = [Document(f"d{number}", " ".join(chooser.choice(words, 8))) for number in range(300)]
@@ -115,9 +117,13 @@ def test_a_map_on_all_texts_brings_the_recall_of_many_documents_back(model):
     qrels = {"test": {query: {f"d{query[1:]}": 1} for query in queries}}
     collection = Collection("own", "test", lambda _log: iter(documents), queries, qrels)
     found = collection_portability(collection, progress=Silent(), model=model)
-    for asked in found.values():
-        assert asked.home == 1.0
-        assert asked.chance == pytest.approx(10 / 300)
-        assert asked.foreign < asked.home
-        assert asked.mapped[0].recall <= asked.mapped[-1].recall
-        assert asked.mapped[-1].recall > asked.foreign
+    for space in found.layers[:-1]:
+        assert space.own == space.asked.home == 1.0
+        assert space.asked.chance == pytest.approx(10 / 300)
+        assert space.asked.foreign < 1.0
+        assert space.asked.mapped[-1].recall > space.asked.foreign
+    last = found.layers[-1].asked
+    assert (last.foreign, last.mapped[-1].recall) == (1.0, 1.0)
+    assert found.unwhitened.asked.foreign < found.unwhitened.asked.mapped[-1].recall
+    plot_portability(found, tmp_path / "map.svg")
+    assert "a random order" in (tmp_path / "map.svg").read_text(encoding="utf-8")
