@@ -281,7 +281,7 @@ def keep_encoded(held: EncodedTexts, encoder: Encoder, digests: NDArray[np.void]
 def _shared(seconds: float, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return seconds shared out by tokens; evenly where nobody counted them."""
     weights = np.maximum(tokens, 1).astype(np.float64)
-    return (seconds * weights / max(1.0, weights.sum())).astype(np.float32)
+    return np.asarray(seconds * weights / max(1.0, float(weights.sum())), np.float32)
 
 
 def _duration(seconds: float) -> str:

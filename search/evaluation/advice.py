@@ -170,6 +170,16 @@ def _beyond(row: Row, budget: Budget) -> list[str]:
     return beyond
 
 
+def _excess(row: Row, budget: Budget) -> float:
+    """Return how many times a row costs what the budget allows, in what it exceeds most; unknown costs exceed all."""
+    costs = _costs_of(row)
+    shares = []
+    for name, _, limit in budget.limits():
+        cost = costs[name]
+        shares.append(math.inf if cost is None else cost / max(limit, 1e-9))
+    return max(shares, default=0.0)
+
+
 def _choice_line(evaluation: Evaluation, budget: Budget, choice: Row, fitting: int, untold: list[Row]) -> str:
     measure, count = evaluation.primary, evaluation.queries.count
     within = " and ".join(words for _, words, _ in budget.limits())
@@ -225,7 +235,7 @@ def _change_line(evaluation: Evaluation, budget: Budget, ranked: list[Row], choi
     changes = []
     better = [row for row in ranked if row.measures[evaluation.primary] > choice.measures[evaluation.primary]]
     if better:
-        nearest = better[-1]
+        nearest = min(better, key=lambda row: _excess(row, budget))
         changes.append(f"a budget of {' and '.join(_beyond(nearest, budget))} would allow {nearest.name}")
     if untold:
         rival = untold[0]

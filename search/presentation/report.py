@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import RunFileError
+from search.evaluation.advice import advise
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.precision_recall import precision_recall
 from search.presentation import plots, report_tables
@@ -171,6 +172,8 @@ def _sections(report: Report) -> list[str]:
         f"<h1>{escape(report.title)}</h1>",
         f'<p class="lead">{escape(_subject(evaluation))}</p>',
         "".join(["<ul class='notes'>", *(f"<li>{escape(note)}</li>" for note in evaluation.notes()), "</ul>"]),
+        "<h2>The decision</h2>",
+        '<div class="decision">' + "".join(f"<p>{escape(line)}</p>" for line in advise(evaluation).lines) + "</div>",
         "<h2>Quality</h2>",
         f"<p>Means over the judged queries, with {level} intervals.{_LETTERS if evaluation.can_tell else ''}</p>",
         report_tables.quality_table(evaluation),
@@ -290,8 +293,10 @@ def _scatter_data(report: Report) -> dict[str, Any]:
     measures = [measure.name for measure in evaluation.measures if not (measure.counts or measure.geometric)]
     queries = list(evaluation.queries.qrels)
     rows = list(evaluation.rows.values())
-    best = max(rows, key=lambda row: row.measures[evaluation.primary]).name
-    rivals = [name for name in (evaluation.baseline, *names) if name != best]
+    ranked = [row.name for row in sorted(rows, key=lambda row: -row.measures[evaluation.primary])]
+    best = ranked[0]
+    # The baseline across and the best up; where they are one, the next best across.
+    rivals = [name for name in (evaluation.baseline, *ranked) if name != best]
     return {
         "rows": names,
         "measures": measures,

@@ -46,6 +46,8 @@ def cost_table(evaluation: Evaluation) -> str:
     """Return rows of costs; a column that no row knows is left out."""
     values = {row.name: row.cost.to_json() for row in evaluation.rows.values()}
     columns = [cost for cost in _COSTS if any(known.get(cost[1]) is not None for known in values.values())]
+    if not any("approximation" in known for known in values.values()):
+        columns = [cost for cost in columns if cost[1] != "search_recall@10"]
     if not columns:
         return "<p>No cost was measured.</p>"
     rows = []

@@ -184,7 +184,7 @@ def _percentiles(asked: Asked, name: str, answer: Answer) -> str:
 
 def _percentile(value: float) -> str:
     """Return a percentile, with more digits the rarer what lies above it."""
-    return f"{value:.0f}" if value < 99.0 else f"{value:.1f}" if value < 99.9 else f"{value:.2f}"
+    return f"{value:.0f}" if value < 90.0 else f"{value:.1f}" if value < 99.9 else f"{value:.2f}"
 
 
 def _milliseconds(value: float) -> str:
