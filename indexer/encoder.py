@@ -72,6 +72,14 @@ class CountingEncoder(Encoder, Protocol):
 
 
 @runtime_checkable
+class LoadingEncoder(Encoder, Protocol):
+    """An encoder that loads what it needs when it is needed, which a query's cost should not contain."""
+
+    def ready(self, texts: Sequence[str] = (), *, role: Role = Role.QUERY) -> None:
+        """Load what encoding these texts takes; without any, take hold of the files, which may be removed later."""
+
+
+@runtime_checkable
 class WordEncoder(Encoder, Protocol):
     """An encoder that is linear in the words: a text's vector is a weighted sum of word vectors."""
 
