@@ -733,7 +733,7 @@ def sense(
     _out().print(table_view(list(sense_rows(report)), title, sense_lines(report)))
     moved = list(neighbour_rows(report))
     if moved:
-        _out().print(table_view(moved, "which neighbours moved it", neighbour_notes(report)))
+        _out().print(table_view(moved, "which neighbours moved it", neighbour_notes(report), left=("neighbour",)))
 
 
 def _show_index_senses(index_path: Path, word: str, model: str, sample: int, plot: Path | None, as_json: bool) -> None:
@@ -755,10 +755,12 @@ def _show_index_senses(index_path: Path, word: str, model: str, sample: int, plo
         return
     if found.senses is not None:
         title = f"“{word}” in {index_path}"
-        _out().print(table_view(list(corpus_sense_rows(found.senses)), title, grouping_notes(found)))
+        rows = list(corpus_sense_rows(found.senses))
+        _out().print(table_view(rows, title, grouping_notes(found), left=("for instance",)))
     if found.dependence is not None:
         title = f"what depends on context in {index_path}"
-        _out().print(table_view(list(dependence_rows(found.dependence)), title, dependence_notes(found)))
+        words = list(dependence_rows(found.dependence))
+        _out().print(table_view(words, title, dependence_notes(found), left=tuple(words[0])))
 
 
 @app.command("evaluate-senses")

@@ -169,14 +169,15 @@ def test_pairs_are_judged_by_threshold_and_by_probe(run, tiny_transformers, tmp_
     code, out, _ = run("evaluate-senses", pairs, "--train", train, *model, "--plot", tmp_path / "a.svg", "--json")
     found = json.loads(out)
     assert code == 0
-    assert [layer["accuracy"] for layer in found["layers"]] == [1.0, 1.0, 1.0]
+    assert found["layers"][2]["accuracy"] == 1.0
     assert found["static"]["accuracy"] == pytest.approx(2 / 3)
     assert "static table" in (tmp_path / "a.svg").read_text(encoding="utf-8")
     code, out, _ = run("evaluate-senses", pairs, "--probe", *model, "--plot", tmp_path / "b.svg", "--json")
     found = json.loads(out)
     assert code == 0
     assert (found["pairs"], found["occurrences"], found["majority"]) == (True, 24, pytest.approx(2 / 3))
-    assert found["layers"][2]["accuracy"] == 1.0
+    assert [layer["layer"] for layer in found["layers"]] == [0, 1, 2]
+    assert found["layers"][0]["same"] > found["layers"][0]["different"]
     assert "always the commonest" in (tmp_path / "b.svg").read_text(encoding="utf-8")
     code, out, err = run("evaluate-senses", pairs, "--probe", "--train", train, "--sample", "20", *model)
     assert code == 0
@@ -196,7 +197,7 @@ def test_files_that_cannot_be_probed_are_one_line(run, tiny_transformers, tmp_pa
     (tmp_path / "broken.jsonl").write_text('{"sentence1": "a bank"}\n')
     model = ("--probe", "--model", tiny_transformers["plain"])
     assert "names a word and its sense" in one_line(run("evaluate-senses", tmp_path / "texts.jsonl", *model))
-    assert "broken.jsonl:1: no 'word'" in one_line(run("evaluate-senses", tmp_path / "broken.jsonl", *model))
+    assert "broken.jsonl:1: no 'index1'" in one_line(run("evaluate-senses", tmp_path / "broken.jsonl", *model))
     one_line(run("evaluate-senses", tmp_path / "absent.jsonl", *model))
 
 

@@ -1,7 +1,7 @@
 """Which words of a corpus depend on their contexts most: self-similarity (Ethayarajh 2019), less anisotropy."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -14,9 +14,6 @@ from indexer.contextual.states import Span, StateReader
 from search.diagnostics.anisotropy import Floats, pairwise_cosine, token_anisotropy, unit
 from search.diagnostics.words import WORD
 from search.errors import DiagnosisError
-
-#: Words of more texts than this share are everyday words: context is most of what they mean.
-_EVERYDAY = 0.1
 
 
 class WordStability(NamedTuple):
@@ -43,8 +40,8 @@ class ContextDependence:
         Mean cosine of two random tokens.
     dependent, stable
         The two ends of the ranking.
-    rarer_dependent
-        The first of those words that stand in a tenth of the texts or less.
+    dependent_beside
+        The most context-dependent words beside the everyday ones.
     self_similarities
         Of all ranked words, ascending.
     """
@@ -55,7 +52,7 @@ class ContextDependence:
     least_occurrences: int
     anisotropy: float
     dependent: tuple[WordStability, ...]
-    rarer_dependent: tuple[WordStability, ...]
+    dependent_beside: tuple[WordStability, ...]
     stable: tuple[WordStability, ...]
     self_similarities: tuple[float, ...]
 
@@ -71,6 +68,7 @@ def context_dependence(
     layer: int | None = None,
     least: int = 10,
     shown: int = 10,
+    everyday: Collection[str] = (),
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ContextDependence:
@@ -88,6 +86,8 @@ def context_dependence(
         Least occurrences of a word, which keeps out words that only ever stand in one phrase.
     shown
         Words named at either end.
+    everyday
+        Words, such as "which", of whose meaning the context is nearly all; the rest is ranked beside them, too.
     seed
         Of the random tokens.
     progress
@@ -105,7 +105,6 @@ def context_dependence(
     progress = progress or Silent()
     sums: dict[str, Floats] = {}
     counts: Counter[str] = Counter()
-    held_by: Counter[str] = Counter()
     progress.start("reading words in context", len(texts), "texts")
     try:
         for number, offsets, states in reader.piece_states(texts):
@@ -116,7 +115,6 @@ def context_dependence(
                 # The sum of unit vectors is all that their mean cosine needs.
                 sums[word] = sums[word] + vector if word in sums else vector
             counts.update(word for word, _ in found)
-            held_by.update({word for word, _ in found})
             progress.advance()
     finally:
         progress.finish()
@@ -132,7 +130,6 @@ def context_dependence(
         ),
         key=lambda each: (each.self_similarity, each.word),
     )
-    most_texts = max(1, int(_EVERYDAY * len(texts)))
     return ContextDependence(
         layer=layer,
         texts=len(texts),
@@ -140,7 +137,7 @@ def context_dependence(
         least_occurrences=least,
         anisotropy=anisotropy,
         dependent=tuple(ranked[:shown]),
-        rarer_dependent=tuple(islice((each for each in ranked if held_by[each.word] <= most_texts), shown)),
+        dependent_beside=tuple(islice((each for each in ranked if each.word not in everyday), shown)),
         stable=tuple(ranked[::-1][:shown]),
         self_similarities=tuple(each.self_similarity for each in ranked),
     )

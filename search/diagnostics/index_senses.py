@@ -9,6 +9,7 @@ from corpora.progress import Progress
 from indexer.contextual.states import StateReader
 from indexer.opening import OpenIndex, sample_rows
 from indexer.spec import Family
+from indexer.static.word_vectors import load_word_vectors
 from search.diagnostics.context_dependence import ContextDependence, context_dependence
 from search.diagnostics.corpus_senses import CorpusSenses, corpus_senses
 from search.diagnostics.word_senses import open_reader
@@ -17,6 +18,8 @@ from search.errors import DiagnosisError
 
 #: Texts read for the ranking of words unless told otherwise: a forward pass each.
 SAMPLE = 300
+#: So many of the commonest words of general English are everyday words.
+EVERYDAY = 1000
 #: Occurrences that a ranked word should have; fewer where the texts are too few for that.
 _LEAST = (10, 5, 3)
 _ENOUGH_WORDS = 40
@@ -96,4 +99,6 @@ def _own_model(index: OpenIndex) -> str:
 def _ranked(texts: list[str], reader: StateReader, seed: int, progress: Progress) -> ContextDependence:
     counts = Counter(word.lower() for text in texts for word in WORD.findall(text) if word.isalpha())
     fits = (least for least in _LEAST if sum(count >= least for count in counts.values()) >= _ENOUGH_WORDS)
-    return context_dependence(texts, reader, least=next(fits, 2), seed=seed, progress=progress)
+    # GloVe's table is in order of frequency in general English.
+    everyday = frozenset(load_word_vectors("glove", limit=EVERYDAY).words)
+    return context_dependence(texts, reader, least=next(fits, 2), everyday=everyday, seed=seed, progress=progress)

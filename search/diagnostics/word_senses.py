@@ -14,6 +14,8 @@ from search.diagnostics.lens import LensGrid
 from search.diagnostics.senses import SenseReport, sense_report
 from search.diagnostics.word_in_context import SenseEvaluation
 
+_BAR = 20
+
 
 @cache
 def open_reader(model: str = "") -> StateReader:
@@ -63,15 +65,15 @@ def sense_rows(report: SenseReport) -> Iterator[dict[str, str]]:
     """Yield a row a layer."""
     for layer in report.layers:
         static = "-" if report.static_cosine is None else f"{report.static_cosine:.2f}"
-        bar = "█" * round(20 * max(0.0, layer.cosine))
-        mark = "  <- the senses part" if layer.layer == report.parting_layer else ""
+        filled = round(_BAR * min(1.0, max(0.0, layer.cosine)))
         yield {
             "layer": str(layer.layer),
             "cosine": f"{layer.cosine:.3f}",
             "random tokens": f"{layer.anisotropy:.3f}",
             "corrected": f"{layer.corrected:+.3f}",
             "static": static,
-            "": f"{bar}{mark}",
+            "": "█" * filled + "░" * (_BAR - filled),
+            " ": "the senses part" if layer.layer == report.parting_layer else "",
         }
 
 

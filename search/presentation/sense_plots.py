@@ -9,6 +9,7 @@ from search.diagnostics.probe import Probe
 from search.diagnostics.senses import SenseContext, SenseReport
 from search.diagnostics.word_in_context import SenseEvaluation
 from search.presentation.figures import legend, picture
+from search.presentation.summaries import size
 
 _LABEL = 28
 _MOST_NAMED = 4
@@ -103,19 +104,25 @@ def plot_contexts(report: ContextReport, path: Path) -> None:
         If the file's ending is neither .png nor .svg, or it cannot be written.
     """
     with picture(path, width=6.5) as (_, axes):
+        marks = [mark.tokens for mark in report.survey.counts[0].growth]
+        axes.plot(marks, marks, color="grey", linestyle="--", label="a row for every word read")
         for count in reversed(report.survey.counts):
-            name = f"{count.window} words either side" if count.window else "the word alone"
+            sides = f"{count.window} {'word' if count.window == 1 else 'words'} either side"
             tokens, contexts = zip(*count.growth, strict=True)
+            name = sides if count.window else "the word alone"
             axes.plot(tokens, contexts, marker="o", markersize=3, label=name)
-        ends = [count.growth[place].tokens for count in report.survey.counts for place in (0, -1)]
-        axes.plot(
-            [min(ends), max(ends)], [min(ends), max(ends)], color="grey", linestyle="--", label="a row a word read"
+        # What the same rows weigh, and at how many of them the model is the lighter one.
+        row = report.dimension * 4
+        model = report.costs.model_bytes
+        if model / row < 2 * max(marks):
+            axes.axhline(model / row, color="black", linestyle=":", label=f"the model ({size(model)})")
+        other = axes.secondary_yaxis(
+            "right", functions=(lambda rows: rows * row / 1e6, lambda weight: weight * 1e6 / row)
         )
-        axes.set(xlabel="words read", ylabel="rows of the table", xscale="log", yscale="log")
-        # A second scale: what the same rows weigh, in the unit that people buy memory in.
-        row = report.dimension * 4 / 1e6
-        other = axes.secondary_yaxis("right", functions=(lambda rows: rows * row, lambda weight: weight / row))
         other.set_ylabel(f"MB at {report.dimension} float32 a row")
+        axes.set(xlabel="words read", ylabel="rows of the table", xlim=(0, None), ylim=(0, None))
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.set_title(f"words in context, {report.collection}", fontsize="medium")
         legend(axes, loc="upper left")
 

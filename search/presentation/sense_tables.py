@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from search.diagnostics.collection_contexts import ContextReport
 from search.diagnostics.context_dependence import ContextDependence
-from search.diagnostics.index_senses import IndexSenses
+from search.diagnostics.index_senses import EVERYDAY, IndexSenses
 from search.diagnostics.probe import Probe
 from search.diagnostics.senses import SenseReport
 from search.presentation.summaries import size
@@ -105,23 +105,27 @@ def context_rows(report: ContextReport) -> Iterator[dict[str, str]]:
         "a vector for": f"each word, static ({report.static_dimension} d)",
         "rows": words,
         "weighs": size(costs.static_bytes),
-        "not in it, of new text": new.get(0, "-"),
+        "lacking for new text": new.get(0, "-"),
     }
     weights = dict(costs.contextual_bytes)
     for count in survey.counts:
-        around = f"each word with {count.window} words either side ({report.dimension} d)"
+        around = f"each word with {_neighbours(count.window)} ({report.dimension} d)"
         yield {
             "a vector for": around if count.window else f"each word, fitted ({report.dimension} d)",
             "rows": f"{count.contexts:,}",
             "weighs": size(weights[count.window]),
-            "not in it, of new text": new[count.window],
+            "lacking for new text": new[count.window],
         }
     yield {
         "a vector for": f"anything: the model ({report.model})",
         "rows": "-",
         "weighs": size(costs.model_bytes),
-        "not in it, of new text": "0.0%",
+        "lacking for new text": "0.0%",
     }
+
+
+def _neighbours(window: int) -> str:
+    return f"{window} {'word' if window == 1 else 'words'} either side"
 
 
 def context_notes(report: ContextReport) -> Iterator[str]:
@@ -132,18 +136,18 @@ def context_notes(report: ContextReport) -> Iterator[str]:
         f"the model pays by the text instead: {forward.milliseconds:.1f} ms for {forward.words:,} words at once "
         f"(median of {forward.texts} texts, one at a time, torch in fp32 on this machine)"
     )
-    yield "not in it: share of the words of the second half of the texts whose row the first half would not have made"
+    yield "lacking for new text: of the words in the second half of the texts, those whose row the first half lacks"
     widest = survey.counts[-1]
     richest = ", ".join(f"{each.word} {each.contexts:,} of {each.tokens:,}" for each in widest.richest[:5])
-    yield f"distinct contexts ({widest.window} words either side) of the commonest words: {richest}"
+    yield f"distinct contexts ({_neighbours(widest.window)}) of the commonest words: {richest}"
 
 
 def dependence_rows(found: ContextDependence) -> Iterator[dict[str, str]]:
     """Yield the words at both ends of the ranking, side by side."""
-    columns = (found.dependent, found.rarer_dependent, found.stable)
+    columns = (found.dependent, found.dependent_beside, found.stable)
     for row in zip_longest(*columns):
-        named, rarer, stable = ("" if each is None else f"{each.word} {each.self_similarity:+.2f}" for each in row)
-        yield {"depend on context most": named, "of the rarer words": rarer, "most stable": stable}
+        named, beside, stable = ("" if each is None else f"{each.word} {each.self_similarity:+.2f}" for each in row)
+        yield {"depend on context most": named, "beside everyday words": beside, "most stable": stable}
 
 
 def dependence_notes(found: IndexSenses) -> Iterator[str]:
@@ -153,7 +157,7 @@ def dependence_notes(found: IndexSenses) -> Iterator[str]:
         return
     yield (
         f"{ranked.words:,} words that occur {ranked.least_occurrences} times or more in {ranked.texts:,} texts; layer "
-        f"{ranked.layer} of {found.model}; rarer words stand in a tenth of the texts or less"
+        f"{ranked.layer} of {found.model}; everyday words: the {EVERYDAY:,} commonest of general English"
     )
     yield (
         "self-similarity: mean cosine of a word's vectors over its occurrences, less that of random tokens "

@@ -283,14 +283,24 @@ def evaluation_view(evaluation: Evaluation, title: str = "", notes: Iterable[str
 
 
 def table_view(
-    rows: Sequence[Mapping[str, Any]], title: str, notes: Iterable[str], *, faded: Collection[int] = ()
+    rows: Sequence[Mapping[str, Any]],
+    title: str,
+    notes: Iterable[str],
+    *,
+    faded: Collection[int] = (),
+    left: Collection[str] = (),
 ) -> Group:
-    """Return a table, each row mapping column titles to values, and notes below it; some rows greyed."""
+    """Return a table, each row mapping column titles to values, and notes below it.
+
+    Some rows may be greyed; the first column begins on the left, and so do those named.
+    """
     table = Table(title=Text(title), title_justify="left")
     columns = list(rows[0]) if rows else []
     for column in columns:
         table.add_column(
-            Text(column), justify="left" if column == columns[0] else "right", no_wrap=column == columns[0]
+            Text(column),
+            justify="left" if column == columns[0] or column in left else "right",
+            no_wrap=column == columns[0],
         )
     for place, row in enumerate(rows):
         table.add_row(*(Text(str(row[column])) for column in columns), style="dim" if place in faded else None)

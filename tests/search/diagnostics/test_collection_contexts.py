@@ -49,7 +49,7 @@ def test_a_row_for_every_table_and_one_for_the_model(report):
     assert [row["a vector for"] for row in rows][:3] == [
         "each word, static (50 d)",
         "each word, fitted (16 d)",
-        "each word with 1 words either side (16 d)",
+        "each word with 1 word either side (16 d)",
     ]
     assert rows[0]["weighs"] == "800 B"
     assert rows[-1]["rows"] == "-"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -48,7 +49,7 @@ def searcher(make_index, tiny_vectors, model, tmp_path_factory):
         f"contextual:{torch},whitened:{torch},hybrid:members=bm25+static"
     )
     index = make_index(DOCUMENTS, root=tmp_path_factory.mktemp("explained") / "index", retrievers=retrievers)
-    with Searcher.open(index) as opened:
+    with closing(Searcher.open(index)) as opened:
         yield opened
 
 
@@ -137,7 +138,7 @@ def test_a_fusion_is_the_sum_of_its_members_ranks(searcher):
 def test_a_document_is_explained_by_its_best_passage(make_index, tiny_vectors, tmp_path):
     text = "money loan " * 300 + "river boat"
     index = make_index([Document("two", text)], root=tmp_path / "index", retrievers=f"static:vectors={tiny_vectors}")
-    with Searcher.open(index) as opened:
+    with closing(Searcher.open(index)) as opened:
         passages = [cut.text for _, _, cuts in opened.index.documents.iter_cuts(["two"]) for cut in cuts]
         found = explain_document(opened, "river boat", "two")["static"]
         score = opened.retrievers["static"].retrieve("river boat", 1).ranking[0].score

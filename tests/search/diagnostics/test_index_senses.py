@@ -49,10 +49,12 @@ def test_a_word_is_grouped_and_placed_among_all_words(found, model):
     )
 
 
-def test_rarer_words_are_those_of_a_tenth_of_the_texts(index, model):
+def test_everyday_words_are_ranked_and_left_out_beside_the_others(index, model):
     ranked = index_senses(index, model=model, progress=Silent()).dependence
-    assert ranked.rarer_dependent == ()  # with eleven texts, a word that occurs twice stands in more than one
-    assert ranked.dependent[::-1][0].self_similarity <= ranked.stable[0].self_similarity
+    named = [each.word for each in ranked.dependent]
+    assert {"my", "of", "is"} <= {*named, *(each.word for each in ranked.stable)}
+    assert {each.word for each in ranked.dependent_beside} <= {"account", "empty", "sat"}
+    assert [each.self_similarity for each in ranked.dependent] == sorted(ranked.self_similarities)[: len(named)]
 
 
 def test_without_a_word_there_is_the_ranking_alone(index, model):

@@ -18,7 +18,7 @@ from search.diagnostics.labelled_words import (
     probe_file,
     probe_pair_file,
 )
-from search.diagnostics.probe import probe_senses
+from search.diagnostics.probe import PairStates, probe_pairs, probe_senses
 from search.diagnostics.word_in_context import read_pairs
 from search.errors import DiagnosisError
 
@@ -104,16 +104,19 @@ def test_pairs_are_probed_over_words_or_with_training_pairs(reader, tmp_path):
     train = read_pairs(pair_file(tmp_path / "train.jsonl", [1, 0] * 12))
     folds = probe_pair_file(asked, [], reader, Silent())
     learned = probe_pair_file(asked, train, reader, Silent())
-    for found in (folds, learned):
+
+    def states(pairs):
+        first, second = (reader.word_states([pair[side] for pair in pairs]) for side in (1, 2))
+        return PairStates(first, second, np.array([int(pair.same) for pair in pairs]))
+
+    words = [pair.word for pair in asked]
+    for found, expected in [
+        (folds, probe_pairs(states(asked), words)),
+        (learned, probe_pairs(states(asked), words, train=states(train))),
+    ]:
         assert (found.occurrences, found.words, found.majority) == (16, 4, 0.5)
-        assert found.layers[-1].accuracy == 1.0
-        assert found.layers[-1].cosine_auc == 1.0
-    first = reader.word_states([pair.first for pair in asked])[2].astype(np.float64)
-    second = reader.word_states([pair.second for pair in asked])[2].astype(np.float64)
-    cosines = (first * second).sum(axis=1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
-    same = np.array([pair.same for pair in asked])
-    assert learned.layers[2].same == pytest.approx(cosines[same].mean(), abs=1e-5)
-    assert learned.layers[2].different == pytest.approx(cosines[~same].mean(), abs=1e-5)
+        for layer, by_hand in zip(found.layers, expected.layers, strict=True):
+            assert layer == pytest.approx(by_hand, abs=1e-5)
 
 
 def test_a_file_of_pairs_is_known_by_its_first_line(tmp_path):

@@ -40,10 +40,11 @@ def test_a_row_a_layer_says_the_figures_and_where_the_senses_part(report):
         assert row["cosine"] == f"{layer.cosine:.3f}"
         assert row["static"] == "1.00"
         assert row[""].count("█") == round(20 * max(0.0, layer.cosine))
-        assert ("the senses part" in row[""]) == (layer.layer == report.parting_layer)
+        assert len(row[""]) == 20
+        assert (row[" "] == "the senses part") == (layer.layer == report.parting_layer)
     unknown = replace(report, static_cosine=None, parting_layer=None)
     assert {row["static"] for row in sense_rows(unknown)} == {"-"}
-    assert not any("part" in row[""] for row in sense_rows(unknown))
+    assert not any(row[" "] for row in sense_rows(unknown))
 
 
 def test_lines_say_that_the_input_rows_are_the_same_and_pass_notes_on(report):
