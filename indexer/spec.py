@@ -67,6 +67,9 @@ PRESETS: Mapping[str, tuple[Family, Mapping[str, str]]] = MappingProxyType(
     }
 )
 
+#: What `vectors` may say besides a file; fastText has no table of its own.
+_BUILT_IN_VECTORS = frozenset({"", "glove", "word2vec", "fasttext"})
+
 DEFAULT_RETRIEVERS = "bm25,static,fitted,contextual,whitened,hybrid"
 DEFAULT_MEMBERS = ("bm25", "contextual")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -95,7 +98,11 @@ class RetrieverSpec:
     def with_defaults(self, defaults: Mapping[str, str]) -> "RetrieverSpec":
         """Return the spec with those defaults that its family takes and that it does not set itself."""
         taken = {key: value for key, value in defaults.items() if value and key in OPTIONS[self.family]}
-        return replace(self, options={**taken, **self.options})
+        options = {**taken, **self.options}
+        named = taken.get("vectors", "")
+        if options.get("vectors") == "fasttext" and named not in _BUILT_IN_VECTORS:
+            options["vectors"] = named  # the preset stands for whatever file is named
+        return replace(self, options=options)
 
     def notation(self) -> str:
         """Return the canonical notation, options in order of name."""

@@ -57,7 +57,10 @@ def open_candidates(
         If word2vec has nothing to be trained on.
     """
     if static == "word2vec":
-        vectors = _trained(corpus, progress)
+        if corpus is None:
+            message = "word2vec is trained on a collection; name one: --corpus COLLECTION"
+            raise DiagnosisError(message)
+        vectors = trained(corpus, progress)
     else:
         vectors = load_word_vectors(static, trust_pickle=trust_pickle, progress=progress)
     table = averaging(vectors, texts)
@@ -78,10 +81,8 @@ def averaging(vectors: WordVectors, texts: Sequence[str]) -> AveragedEncoder:
     return for_corpus(vectors, count_words([texts]), weighting=Weighting.UNIFORM, frequent=0)
 
 
-def _trained(corpus: Collection | None, progress: Progress) -> WordVectors:
-    if corpus is None:
-        message = "word2vec is trained on a collection; name one: --corpus COLLECTION"
-        raise DiagnosisError(message)
+def trained(corpus: Collection, progress: Progress) -> WordVectors:
+    """Return word2vec trained on a collection's documents and background texts, the same at every run."""
     documents = chain(corpus.documents(), corpus.background())
     texts = [words(document.searchable_text) for document in documents]
     return train_word2vec(lambda: iter(texts), progress=progress)

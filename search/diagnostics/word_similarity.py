@@ -7,6 +7,7 @@ Two published sets come with gensim: WordSim-353 (relatedness; Finkelstein et al
 import importlib.util
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import ModelNotFoundError
 from indexer.static.word_vectors import WordVectors
-from indexer.vectors import normalize
+from indexer.vectors import as_float32, normalize
 
 
 class WordPair(NamedTuple):
@@ -82,6 +83,16 @@ def word_similarity(vectors: WordVectors, pairs: Sequence[WordPair]) -> WordSimi
     first, second = (normalize(vectors.matrix[list(rows)]) for rows in (first_rows, second_rows))
     cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
     return WordSimilarity(rank_correlation(cosines, np.array(scores)), len(known), len(pairs))
+
+
+def with_even_features(vectors: WordVectors) -> WordVectors:
+    """Return the table with each of its d dimensions scaled to unit length over the vocabulary.
+
+    GloVe's authors did so before they took cosines (Pennington, Socher and Manning 2014, Table 3); most others do not.
+    """
+    lengths = np.sqrt(np.einsum("vd,vd->d", vectors.matrix, vectors.matrix, dtype=np.float64))
+    matrix = as_float32(vectors.matrix / np.where(lengths > 0.0, lengths, 1.0))
+    return replace(vectors, matrix=matrix)
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:

@@ -14,6 +14,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 14, 44
 _COLOURS = 8
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _LABEL_GAP = 13.0
+#: A cost of nothing has no place on a logarithmic scale.
+_LEAST = 1e-9
 
 #: What a drawing needs to be read outside the page.
 STANDALONE_STYLE = """
@@ -79,22 +81,14 @@ class Axis:
 
 def frontier_plot(points: Sequence[FrontierPoint], cost_label: str, quality_label: str) -> str:
     """Return quality against cost, cost on a logarithmic scale: whiskers are intervals, the line is the frontier."""
-    costs = [max(point.cost, 1e-9) for point in points]
-    x = _axis(cost_label, costs, horizontal=True, log=True)
-    ends = [end for point in points for end in (point.low, point.high, point.quality)]
-    y = _axis(quality_label, ends, horizontal=False, log=False)
-    parts = _frame(x, y)
-    ahead, best = [], -math.inf
-    for point in sorted(points, key=lambda point: (point.cost, -point.quality)):
-        if point.quality > best:
-            ahead.append((x.at(max(point.cost, 1e-9)), y.at(point.quality)))
-            best = point.quality
-    if len(ahead) > 1:
+    drawing = _frontier(points, cost_label, quality_label)
+    parts = _frame(drawing.x, drawing.y)
+    if len(drawing.ahead) > 1:
+        ahead = [(drawing.x.at(cost), drawing.y.at(quality)) for cost, quality in drawing.ahead]
         path = " ".join(f"{left:.1f},{top:.1f}" for left, top in _steps(ahead))
         parts.append(f'<polyline class="axis" fill="none" stroke-dasharray="3 3" points="{path}"/>')
-    places = [(x.at(max(point.cost, 1e-9)), y.at(point.quality)) for point in points]
-    labels = _labels([point.name for point in points], places)
-    parts += [_frontier_mark(*mark, y) for mark in zip(points, places, labels, strict=True)]
+    marks = zip(points, drawing.places, drawing.labels, strict=True)
+    parts += [_frontier_mark(*mark, drawing.y) for mark in marks]
     return _svg(parts, f"{quality_label} against {cost_label}")
 
 
@@ -140,21 +134,65 @@ def save_svg(drawing: str, path: Path) -> None:
 
 
 def save_frontier_png(points: Sequence[FrontierPoint], cost_label: str, quality_label: str, path: Path) -> None:
-    """Write quality against cost as a PNG file, for places that take no SVG."""
+    """Write the drawing of `frontier_plot` as a PNG file, for places that take no SVG."""
     from matplotlib.figure import Figure
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import FuncFormatter
 
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for point in points:
+    drawing = _frontier(points, cost_label, quality_label)
+    x, y = drawing.x, drawing.y
+    # One pixel of the drawing is one point here, so that names lie where they were placed.
+    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
+    size = (x.end - x.start) / WIDTH, (y.start - y.end) / HEIGHT
+    axes = figure.add_axes((_LEFT / WIDTH, _BOTTOM / HEIGHT, *size))
+    axes.set(xscale="log", xlim=(x.low, x.high), ylim=(y.low, y.high), xlabel=cost_label, ylabel=quality_label)
+    axes.step(*zip(*drawing.ahead, strict=True), where="post", color="0.4", linestyle="--", linewidth=0.8)
+    for point, place, label in zip(points, drawing.places, drawing.labels, strict=True):
+        cost, colour = max(point.cost, _LEAST), f"C{point.number % 10}"
+        shown = {"color": colour, "alpha": 0.5 if point.dominated else 1.0}
         spread = [[point.quality - point.low], [point.high - point.quality]]
-        fill = "none" if point.dominated else None
-        axes.errorbar([point.cost], [point.quality], yerr=spread, fmt="o", mfc=fill, label=_short(point.name))
-    axes.set(xlabel=cost_label, ylabel=quality_label)
-    if min(point.cost for point in points) > 0:
-        axes.set_xscale("log")
+        axes.errorbar([cost], [point.quality], yerr=spread, fmt="o", mfc="none" if point.dominated else colour, **shown)
+        offset = label.left - place[0], place[1] - label.middle
+        axes.annotate(
+            _short(point.name),
+            (cost, point.quality),
+            offset,
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": colour},
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            **shown,
+        )
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: _number(value)))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=200)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frontier:
+    """Where everything of a picture of quality against cost lies; `ahead` are the frontier's costs and qualities."""
+
+    x: Axis
+    y: Axis
+    ahead: list[tuple[float, float]]
+    places: list[tuple[float, float]]
+    labels: "list[_Label]"
+
+
+def _frontier(points: Sequence[FrontierPoint], cost_label: str, quality_label: str) -> _Frontier:
+    costs = [max(point.cost, _LEAST) for point in points]
+    x = _axis(cost_label, costs, horizontal=True, log=True)
+    ends = [end for point in points for end in (point.low, point.high, point.quality)]
+    y = _axis(quality_label, ends, horizontal=False, log=False)
+    ahead: list[tuple[float, float]] = []
+    for cost, quality in sorted(
+        ((cost, point.quality) for cost, point in zip(costs, points, strict=True)), key=lambda one: (one[0], -one[1])
+    ):
+        if not ahead or quality > ahead[-1][1]:
+            ahead.append((cost, quality))
+    places = [(x.at(cost), y.at(point.quality)) for cost, point in zip(costs, points, strict=True)]
+    return _Frontier(x, y, ahead, places, _labels([point.name for point in points], places))
 
 
 def _frontier_mark(point: FrontierPoint, place: tuple[float, float], label: "_Label", y: Axis) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from corpora.catalog import open_collection
 from corpora.progress import Silent
 from indexer.contextual.elmo_layers import ElmoLayers
 from indexer.contextual.layer_reader import TransformerLayers
@@ -20,13 +21,18 @@ from indexer.static.word_vectors import load_word_vectors
 from indexer.vectors import normalize
 from indexer.whitening_spec import WhiteningSpec
 from search.diagnostics.layer_models import open_layer_model
-from search.diagnostics.similarity_candidates import averaging, open_candidates
+from search.diagnostics.similarity_candidates import averaging, open_candidates, trained
 from search.diagnostics.similarity_files import TextPair, distinct_texts, read_text_pairs
 from search.diagnostics.text_similarity import Candidates, correlation, evaluate_similarity, similarity_rows
 from search.diagnostics.word_similarity import word_pairs, word_similarity
 from search.errors import DiagnosisError
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def news_vectors():
+    return trained(open_collection("lee"), Silent())
 
 
 class Table:
@@ -148,20 +154,20 @@ def test_word2vec_without_a_corpus_says_what_it_needs():
         open_candidates(["a"], progress=Silent(), static="word2vec", only_static=True)
 
 
-@pytest.mark.real_model
-def test_word2vec_trained_on_the_news_is_the_same_in_two_processes_and_better_than_chance():
-    command = [
-        sys.executable,
-        "-m",
-        "cli",
-        "evaluate-similarity",
-        "wordsim353",
-        "--static",
-        "word2vec",
-        "--corpus",
-        "lee",
-    ]
-    command += ["--only-static", "--json"]
+@pytest.mark.parametrize(("name", "covered", "expected"), [("wordsim353", 143, 0.292), ("simlex999", 256, 0.177)])
+def test_word2vec_trained_on_news_ranks_words_better_than_chance(news_vectors, name, covered, expected):
+    pairs = read_text_pairs(name)
+    found = evaluate_similarity(pairs, Candidates(static=averaging(news_vectors, distinct_texts(pairs)))).static
+    assert found.covered == covered
+    # Rounding differs between processors and grows over forty passes.
+    assert found.raw.spearman == pytest.approx(expected, abs=0.05)
+    assert found.raw.low > 0.0  # p < .05
+
+
+@pytest.mark.slow
+def test_word2vec_scores_the_same_to_the_last_digit_in_two_processes():
+    command = [sys.executable, "-m", "cli", "evaluate-similarity", "wordsim353", "--only-static", "--json"]
+    command += ["--static", "word2vec", "--corpus", "lee"]
     runs = [
         subprocess.run(
             command, env=os.environ | {"PYTHONHASHSEED": seed}, cwd=ROOT, check=True, capture_output=True
@@ -169,9 +175,7 @@ def test_word2vec_trained_on_the_news_is_the_same_in_two_processes_and_better_th
         for seed in ("1", "2")
     ]
     assert runs[0] == runs[1]
-    static = json.loads(runs[0])["static"]
-    assert static["covered"] >= 20
-    assert static["raw_interval"][0] > 0.0
+    assert json.loads(runs[0])["static"]["covered"] == 143
 
 
 @pytest.mark.slow

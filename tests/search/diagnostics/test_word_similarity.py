@@ -5,7 +5,7 @@ import pytest
 from gensim.test.utils import datapath
 
 from indexer.static.word_vectors import WordVectors, keyed_vectors, load_word_vectors
-from search.diagnostics.word_similarity import WordPair, word_pairs, word_similarity
+from search.diagnostics.word_similarity import WordPair, with_even_features, word_pairs, word_similarity
 
 
 def test_spearman_of_hand_made_vectors_ignores_pairs_that_are_not_covered():
@@ -43,3 +43,15 @@ def test_glove_correlates_as_gensim_says(name, file, expected, size):
     _, reference, missed = keyed.evaluate_word_pairs(datapath(file), restrict_vocab=400_000)
     assert found.spearman == pytest.approx(reference.statistic, abs=1e-6)
     assert missed == 0
+
+
+def test_features_of_one_length_by_hand():
+    vectors = WordVectors(["a", "b"], np.array([[3, 0, 1], [4, 0, 0]], dtype=np.float32), "test")
+    np.testing.assert_allclose(with_even_features(vectors).matrix, [[0.6, 0, 1], [0.8, 0, 0]])
+
+
+@pytest.mark.real_model
+@pytest.mark.parametrize(("name", "expected"), [("wordsim353", 0.5670), ("simlex999", 0.2923)])
+def test_glove_scored_as_its_authors_did(name, expected):
+    found = word_similarity(with_even_features(load_word_vectors("glove")), word_pairs(name))
+    assert found.spearman == pytest.approx(expected, abs=1e-3)
