@@ -100,10 +100,16 @@ def kept_seconds(record: RetrieverRecord, prior: Prior, workshop: Workshop, *, v
     return encoder, max(0.0, whole - encoder) * share
 
 
+def earlier_peak(name: str, workshop: Workshop) -> int:
+    """Return the most memory that earlier builds took for a retriever of which this one took something over."""
+    return 0 if workshop.frozen is None else int(workshop.frozen.cost(name).get("peak_memory_bytes", 0))
+
+
 def lexical_cost(cost: Cost, documents: int, prior: Prior | None, name: str) -> Cost:
     """Return the cost of a lexical index of so many documents; `cost` counts those that this build indexed."""
     carried = documents - cost.texts
     before: Mapping[str, Any] = prior.cost(name) if prior is not None and carried > 0 else {}
     whole = float(before.get("seconds", 0.0)) + float(before.get("reused_seconds", 0.0))
     share = min(1.0, carried / max(1, prior.manifest.documents)) if prior is not None else 0.0
-    return replace(cost, texts=documents, reused_seconds=whole * share)
+    peak = max(cost.peak_memory_bytes, int(before.get("peak_memory_bytes", 0)))
+    return replace(cost, texts=documents, reused_seconds=whole * share, peak_memory_bytes=peak)

@@ -16,7 +16,7 @@ from corpora.passages import Window
 from corpora.progress import Progress
 from corpora.read_log import ReadLog, ReadSummary
 from indexer import judgement_files
-from indexer.accounting import kept_seconds, lexical_cost
+from indexer.accounting import earlier_peak, kept_seconds, lexical_cost
 from indexer.cost import Cost, CostMeter
 from indexer.errors import IndexBusyError
 from indexer.filling import Filled, factory_of, fill
@@ -201,7 +201,10 @@ def _build_vectors(
                 bytes=layout.vectors.stat().st_size,
                 multiply_adds=prepared.load.multiply_adds,
             )
-            meter.add(spec.name, held + _reused(prepared, filled, preparing, workshop))
+            reused = _reused(prepared, filled, preparing, workshop)
+            if reused.reused_seconds:
+                reused = replace(reused, peak_memory_bytes=earlier_peak(spec.name, workshop))
+            meter.add(spec.name, held + reused)
             fresh = {"texts": workshop.documents.texts, "added": 0}
             checks[spec.name] = {"statistics": fresh, **prepared.findings, **filled.findings}
             record = replace(

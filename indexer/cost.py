@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of one piece of work; seconds are wall seconds, memory the process's peak so far.
+    """Cost of one piece of work; seconds are wall seconds.
 
     Attributes
     ----------
@@ -21,6 +21,8 @@ class Cost:
         included, or words that a table knows; whichever build encoded them.
     bytes
         On disk.
+    peak_memory_bytes
+        The process's largest size so far; that of an earlier build where more was taken for what is taken over.
     reused_seconds
         What earlier builds took for what this one took over: encoders, tables, vectors.
     encoder_seconds

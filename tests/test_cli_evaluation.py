@@ -47,12 +47,12 @@ def test_an_expected_figure_that_is_off_is_exit_code_1(index: Path) -> None:
 
 
 def test_the_table_names_providers_and_judged_shares_and_too_few_queries(index: Path) -> None:
-    shown = run("evaluate", index, "--price-per-hour", "2").stdout
+    shown = run("evaluate", index, "--measures", "nDCG@10,RR", "--price-per-hour", "2").stdout
     for words in (
         "Judged@10",
-        "measures by pytrec_eval (nDCG@10, RR, AP, R@100), judged (Judged@10)",
+        "measures by pytrec_eval (nDCG@10, RR), judged (Judged@10)",
         "2 judged queries cannot tell",
-        "million",
+        "per million",
         "multiply-adds",
         "against bm25, with 95% intervals",
         "better / same / worse",

@@ -35,7 +35,8 @@ def quality_table(evaluation: Evaluation) -> str:
             ends = f"<small>{interval.low:.3f} to {interval.high:.3f}</small>" if interval else ""
             letters = evaluation.letters(row.name, name)
             told = f"<sup>{escape(letters)}</sup>" if letters else ""
-            mark = ' class="best"' if row.measures[name] == best[name] and len(evaluation.rows) > 1 else ""
+            leads = row.measures[name] == best[name] and name in row.intervals
+            mark = ' class="best"' if leads and len(evaluation.rows) > 1 else ""
             cells.append(f"<td{mark}>{row.measures[name]:.4f}{told}{ends}</td>")
         rows.append((row, "".join(cells)))
     headings = [f'<abbr title="computed by {escape(m.provider)}">{escape(m.name)}</abbr>' for m in evaluation.measures]
