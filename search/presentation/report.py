@@ -14,7 +14,8 @@ from search.evaluation.advice import advise
 from search.evaluation.evaluation import Evaluation
 from search.evaluation.precision_recall import precision_recall
 from search.presentation import plots, report_tables
-from search.presentation.plots import FrontierPoint, Series
+from search.presentation.frontier_plots import FrontierPoint, frontier_plot, save_frontier_png
+from search.presentation.plots import Series
 from search.ranking import Run
 
 _MOST_DISAGREED = 20
@@ -154,9 +155,9 @@ def save_frontier(evaluation: Evaluation, path: Path, cost: str = "query_ms_p50"
         raise RunFileError(message)
     try:
         if path.suffix.lower() == ".svg":
-            plots.save_svg(plots.frontier_plot(points, labels[cost], evaluation.primary), path)
+            plots.save_svg(frontier_plot(points, labels[cost], evaluation.primary), path)
         else:
-            plots.save_frontier_png(points, labels[cost], evaluation.primary, path)
+            save_frontier_png(points, labels[cost], evaluation.primary, path)
     except OSError as error:
         message = f"{path}: {error.strerror or error}; name a place that can be written to"
         raise RunFileError(message) from error
@@ -217,7 +218,7 @@ def _pictures(report: Report) -> dict[str, tuple[str, str]]:
         points = _frontier_points(evaluation, cost)
         if len(points) > 1:
             caption = f"{evaluation.primary} against {label}; the dashed line is the frontier of this cost."
-            pictures[f"frontier-{cost}"] = caption, plots.frontier_plot(points, label, evaluation.primary)
+            pictures[f"frontier-{cost}"] = caption, frontier_plot(points, label, evaluation.primary)
     if report.runs:
         curves = [
             Series(name, numbers[name], precision_recall(run, evaluation.queries.qrels))

@@ -1,13 +1,15 @@
 """Drawings: values stand where they belong."""
 
 import re
+import struct
 import xml.etree.ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.presentation.plots import Axis, FrontierPoint, Series, frontier_plot, histogram_plot, line_plot
+from search.presentation.frontier_plots import FrontierPoint, frontier_plot, save_frontier_png
+from search.presentation.plots import Axis, Series, histogram_plot, line_plot
 
 
 def polyline(svg, place):
@@ -69,6 +71,19 @@ def test_names_stay_within_the_drawing(places):
     for left, top in re.findall(r'class="halo" x="([-\d.]+)" y="([-\d.]+)"', svg):
         assert -5 <= float(left) <= 460
         assert 0 <= float(top) <= 330
+
+
+def test_the_same_layout_is_written_as_a_bitmap(tmp_path):
+    points = [
+        FrontierPoint("good", 0, 100.0, 0.9, 0.8, 1.0),
+        FrontierPoint("bad", 1, 10.0, 0.3, 0.2, 0.4, dominated=True),
+        FrontierPoint("free", 2, 0.0, 0.5, 0.4, 0.6),
+    ]
+    save_frontier_png(points, "ms", "nDCG@10", tmp_path / "a.png")
+    head = (tmp_path / "a.png").read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">2I", head[16:])
+    assert width / height == pytest.approx(460 / 320, abs=0.01)
 
 
 def test_a_histogram_is_drawn_as_stairs():
