@@ -223,6 +223,9 @@ def _find(model: str, trust_pickle: bool) -> Checkpoint:
         checkpoint = Checkpoint(BUILT_IN_NAME, _built_in_folder())
     elif Path(model).is_dir():
         checkpoint = Checkpoint(model, Path(model).resolve())
+    elif Path(model).is_file():
+        message = f"{model} is a file; give the folder that holds it beside config.json and the tokenizer"
+        raise ModelError(message)
     else:
         checkpoint = Checkpoint(model, hub_folder(model, trust_pickle))
     check_checkpoint(checkpoint, trust_pickle=trust_pickle)

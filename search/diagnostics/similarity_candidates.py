@@ -14,7 +14,7 @@ from indexer.static.averaging import AveragedEncoder
 from indexer.static.corpus_table import for_corpus
 from indexer.static.tokenizer import words
 from indexer.static.weights import Weighting, count_words
-from indexer.static.word_vectors import WordVectors, load_word_vectors, train_word2vec
+from indexer.static.word_vectors import Word2VecTraining, WordVectors, load_word_vectors, train_word2vec
 from search.diagnostics.layer_models import open_layer_model
 from search.diagnostics.text_similarity import Candidates
 from search.errors import DiagnosisError
@@ -81,8 +81,8 @@ def averaging(vectors: WordVectors, texts: Sequence[str]) -> AveragedEncoder:
     return for_corpus(vectors, count_words([texts]), weighting=Weighting.UNIFORM, frequent=0)
 
 
-def trained(corpus: Collection, progress: Progress) -> WordVectors:
+def trained(corpus: Collection, progress: Progress, training: Word2VecTraining | None = None) -> WordVectors:
     """Return word2vec trained on a collection's documents and background texts, the same at every run."""
     documents = chain(corpus.documents(), corpus.background())
     texts = [words(document.searchable_text) for document in documents]
-    return train_word2vec(lambda: iter(texts), progress=progress)
+    return train_word2vec(lambda: iter(texts), training, progress=progress)

@@ -85,8 +85,7 @@ class SimilarityEvaluation:
     @property
     def rows(self) -> list[SimilarityRow]:
         """All rows, the static one first, then by layer, then the model's output."""
-        ends = [[self.static], list(self.layers), [self.output]]
-        return [row for part in ends for row in part if row is not None]
+        return [row for row in (self.static, *self.layers, self.output) if row is not None]
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as `evaluate-similarity --json` shows them."""

@@ -77,6 +77,10 @@ def test_weights_that_are_no_safetensors_are_named(model, opening, content, said
     assert "model.safetensors" in str(refused(model, said, opening=opening))
 
 
+def test_a_file_in_place_of_its_folder_is_said_so(model):
+    refused(model / "model.safetensors", "is a file; give the folder")
+
+
 def test_cut_weights_are_named(model):
     path = model / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
