@@ -11,6 +11,8 @@ from corpora.progress import Silent
 from search.errors import NoJudgementsError
 from search.measuring import measure_index, measure_runs
 from search.presentation.evaluation_tables import evaluation_rows
+from search.presentation.summaries import info_pairs
+from search.reporting import report_index
 from search.retrieval.searcher import Searcher
 
 Build = Callable[..., Path]
@@ -88,4 +90,51 @@ def test_an_index_or_split_without_judgements_says_so(build: Build, judged: Path
     searcher = Searcher.open(judged)
     with pytest.raises(NoJudgementsError, match="splits of this collection: test"):
         measure_index(searcher, progress=Silent(), split="dev")
+    searcher.close()
+
+
+@pytest.mark.parametrize("factory", ["IVF2;Flat", "PQ2x4"])
+def test_an_approximate_search_says_its_recall_in_every_evaluation(
+    build: Build, tiny_vectors: Path, tmp_path: Path, rng: np.random.Generator, factory: str
+) -> None:
+    words = ["river", "water", "bank", "money", "loan", "boat"]
+    texts = [" ".join(rng.choice(words, size=4)) + f" n{number}" for number in range(80)]
+    queries = {f"q{number}": " ".join(rng.choice(words, size=2)) for number in range(31)}
+    static = f"static:vectors={tiny_vectors},whitening=none,factory={factory}"
+    root = build(
+        texts,
+        retrievers=f"bm25,{static},hybrid:members=bm25+static",
+        queries=queries,
+        qrels={query: {f"d{number}": 1} for number, query in enumerate(queries)},
+    )
+    searcher = Searcher.open(root)
+    measured = searcher.index.search_recall("static")
+    assert measured is not None
+    assert measured == searcher.index.checks["retrievers"]["static"]["approximation"]["recall@10"]
+    evaluation, runs = measure_index(searcher, progress=Silent(), measures="RR")
+    kind = factory.replace(";", ",")
+    said = f"approximate vector search ({kind}), recall@10 {measured:.3f} of exact search"
+    notes = list(evaluation.notes())
+    assert f"static: {said}" in notes
+    assert f"hybrid: {said}" in notes
+    for name in ("static", "hybrid"):
+        cost = evaluation.to_json()["retrievers"][name]["cost"]
+        assert (cost["search_recall@10"], cost["approximation"]) == (measured, kind)
+    bm25 = evaluation.to_json()["retrievers"]["bm25"]["cost"]
+    assert not {"search_recall@10", "approximation"} & set(bm25)
+    report_index(searcher, evaluation, runs, tmp_path / "report.html", progress=Silent())
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"static: {said}" in page
+    assert "recall@10 of the search" in page
+    assert any(f"{kind}" in value and f"recall@10 {measured:.3f}" in value for _, value in info_pairs(searcher.index))
+    searcher.close()
+
+
+def test_an_exact_search_is_not_called_approximate(judged: Path) -> None:
+    searcher = Searcher.open(judged)
+    evaluation, _ = measure_index(searcher, progress=Silent(), measures="RR")
+    assert not any("approximate" in note for note in evaluation.notes())
+    cost = evaluation.to_json()["retrievers"]["static"]["cost"]
+    assert cost["search_recall@10"] == 1.0
+    assert "approximation" not in cost
     searcher.close()
