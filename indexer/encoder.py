@@ -73,10 +73,14 @@ class CountingEncoder(Encoder, Protocol):
 
 @runtime_checkable
 class LoadingEncoder(Encoder, Protocol):
-    """An encoder that loads what it needs when it is needed, which a query's cost should not contain."""
+    """An encoder that loads what it needs when it is needed: no query's cost, and said apart."""
 
-    def ready(self, texts: Sequence[str] = (), *, role: Role = Role.QUERY) -> None:
-        """Load what encoding these texts takes; without any, take hold of the files, which may be removed later."""
+    @property
+    def loading_seconds(self) -> float:
+        """What loading has taken so far."""
+
+    def hold(self) -> None:
+        """Take hold of the files that encoding a query needs, which may be removed later."""
 
 
 @runtime_checkable

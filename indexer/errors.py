@@ -14,6 +14,9 @@ IndexerError
         TooFewVectorsError                        a FAISS kind that cannot be trained on so few vectors
 """
 
+#: The command that makes an index of another format one of this format.
+REBUILD = "twindex index COLLECTION INDEX"
+
 
 class IndexerError(Exception):
     """Root of all errors about encoders, stores and index folders."""
@@ -53,6 +56,12 @@ class FormatVersionError(IndexerError, ValueError):
 
 class PortabilityError(IndexerError, ValueError):
     """A vector of one space (model, layer, pooling, whitening) was asked for in another."""
+
+
+def other_format(what: str, found: object, expected: object) -> FormatVersionError:
+    """Return the error that says which format something of an index has, which is read, and what to do."""
+    message = f"{what} has format version {found}, this twindex reads {expected}; build it anew: {REBUILD}"
+    return FormatVersionError(message)
 
 
 class IndexBusyError(IndexerError, RuntimeError):

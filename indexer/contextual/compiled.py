@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.contextual.answering import SingleTexts
 from indexer.contextual.batching import batches, padded
 from indexer.contextual.runtime import Precision, compile_model
 from indexer.contextual.space import Space
 from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer
 from indexer.encoder import Counted, Role
-from indexer.errors import DamagedIndexError, FormatVersionError, PortabilityError
+from indexer.errors import DamagedIndexError, PortabilityError, other_format
 from indexer.layout import inside
 from indexer.vectors import Vectors, normalize
 
@@ -99,8 +100,12 @@ class CompiledEncoder:
         self.pieces = pieces
         self._compiled: dict[str, Any] = {}
         self._lock = threading.Lock()
-        self._answering = threading.Lock()
-        self._request: Any = None
+        self._single = SingleTexts(
+            folder / "model.xml",
+            description.precision,
+            pad_id=description.pad_id,
+            longest=description.space.max_length,
+        )
 
     @property
     def dimension(self) -> int:
@@ -136,7 +141,7 @@ class CompiledEncoder:
         prompt = self.description.space.prompt(role)
         if len(texts) <= _FEW:
             for row, ids in enumerate(self.pieces.ids([prompt + text for text in texts])):
-                out[row] = self._answer(ids)
+                out[row] = self._single.encode(ids)
                 read[row] = len(ids)
         else:
             self._encode_bulk([prompt + text for text in texts] if prompt else texts, out, read)
@@ -159,13 +164,14 @@ class CompiledEncoder:
         for name in (*MODEL_FILES, DESCRIPTION):
             shutil.copyfile(self.folder / name, folder / name)
 
-    def _answer(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        array, mask = padded([ids], self.description.pad_id)
-        with self._answering:
-            if self._request is None:
-                self._request = self._model("LATENCY").create_infer_request()
-            self._request.infer([array, mask], share_inputs=True)
-            return np.array(self._request.get_output_tensor(0).data[0], dtype=np.float32)
+    @property
+    def loading_seconds(self) -> float:
+        """What loading the model for single texts has taken so far."""
+        return self._single.loading_seconds
+
+    def hold(self) -> None:
+        """Take hold of the files that encoding single texts needs, which may be removed later."""
+        self._single.hold()
 
     def _encode_bulk(self, texts: Sequence[str], out: Vectors, read: NDArray[np.int32]) -> None:
         """Fill the rows of `out`, with a batch on each core and one more that waits; `read` gets the lengths.
@@ -241,8 +247,7 @@ def _describe(path: Path) -> tuple[Mapping[str, Any], Description]:
         message = f"{path} does not describe a compiled encoder ({error!r}); index again"
         raise DamagedIndexError(message) from error
     if description is None:
-        message = f"{path} has format {written}, this version reads {FORMAT}; index again"
-        raise FormatVersionError(message)
+        raise other_format(str(path), written, FORMAT)
     return record, description
 
 

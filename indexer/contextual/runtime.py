@@ -12,7 +12,7 @@ from typing import Any
 from indexer.contextual.telemetry import forbid_telemetry
 from indexer.errors import DamagedIndexError
 
-_CACHED_MODELS = 16
+_CACHED_MODELS = 24
 
 
 class Precision(StrEnum):
@@ -30,13 +30,40 @@ PRECISION_HINTS: Mapping[Precision, str] = MappingProxyType(
 )
 
 
-def compile_model(path: Path, precision: Precision, mode: str) -> Any:
+def read_model(path: Path) -> Any:
+    """Return an OpenVINO model that goes on working when its files are removed.
+
+    Raises
+    ------
+    DamagedIndexError
+        If the file is no such model.
+    """
+    forbid_telemetry()
+    import openvino
+
+    try:
+        return openvino.Core().read_model(str(path))
+    except RuntimeError as error:
+        message = f"{path} holds no model ({str(error).splitlines()[0]}); index again"
+        raise DamagedIndexError(message) from error
+
+
+def fixed_length(model: Any, length: int) -> Any:
+    """Return a copy of a model for one text of exactly so many pieces."""
+    import openvino
+
+    fixed = model.clone()
+    fixed.reshape({port: openvino.PartialShape([1, length]) for port in fixed.inputs})
+    return fixed
+
+
+def compile_model(model: Any, precision: Precision, mode: str) -> Any:
     """Compile an OpenVINO model for this machine, through the compile cache in the user's cache folder.
 
     Parameters
     ----------
-    path
-        The model's XML file.
+    model
+        The model's XML file, or a model that has been read.
     precision
         What its arithmetic was made for.
     mode
@@ -59,17 +86,18 @@ def compile_model(path: Path, precision: Precision, mode: str) -> Any:
     if cache is not None:
         settings["CACHE_DIR"] = str(cache / "openvino")
     try:
-        model = core.compile_model(str(path), "CPU", settings)
+        compiled = core.compile_model(str(model) if isinstance(model, Path) else model, "CPU", settings)
     except RuntimeError as error:
-        message = f"{path} cannot be compiled for this machine ({str(error).splitlines()[0]}); index again"
+        name = model if isinstance(model, Path) else model.get_friendly_name()
+        message = f"{name} cannot be compiled for this machine ({str(error).splitlines()[0]}); index again"
         raise DamagedIndexError(message) from error
     if cache is not None:
         prune(cache / "openvino")
-    return model
+    return compiled
 
 
 def prune(folder: Path, most: int = _CACHED_MODELS) -> None:
-    """Remove the compiled models that were longest unused: every build of an index leaves one, 45 MB in int8."""
+    """Remove the compiled models that were longest unused: an index leaves one a length, 60 MB each."""
     used: list[tuple[float, Path]] = []
     for path in folder.glob("*.blob"):
         with contextlib.suppress(OSError):

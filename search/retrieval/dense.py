@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from indexer.encoder import Role
+from indexer.encoder import Encoder, LoadingEncoder, Role
 from indexer.opening import VectorParts
 from indexer.stores.documents import DocumentStore, Selection
 from indexer.vectors import Vectors
@@ -26,9 +26,12 @@ class QueryVectors:
             self._query, self._held = query, {}
         key = parts.encoder.fingerprint
         if key not in self._held:
+            encoder = parts.encoder
+            loaded = _loading_seconds(encoder)
             started = time.perf_counter()
-            vectors = parts.encoder.encode([query], role=Role.QUERY)
-            self._held[key] = vectors, (time.perf_counter() - started) * 1000
+            vectors = encoder.encode([query], role=Role.QUERY)
+            seconds = time.perf_counter() - started - (_loading_seconds(encoder) - loaded)
+            self._held[key] = vectors, seconds * 1000
         return self._held[key]
 
 
@@ -77,6 +80,11 @@ class DenseRetriever:
             if held is None or (score, -place.passage) > (held.score, -held.passage):
                 best[place.document] = ScoredDocument(place.doc_id, score, place.passage)
         return ordered([document for document in best.values() if document.score == document.score])
+
+
+def _loading_seconds(encoder: Encoder) -> float:
+    """Return what loading has taken: that is opening, not the cost of a query."""
+    return encoder.loading_seconds if isinstance(encoder, LoadingEncoder) else 0.0
 
 
 def _clipped(score: float) -> float:

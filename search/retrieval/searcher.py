@@ -279,7 +279,7 @@ class Searcher:
 def _load(encoder: Encoder) -> None:
     """Load what an encoder needs: that is opening, not the cost of a query."""
     if isinstance(encoder, LoadingEncoder):
-        encoder.ready()
+        encoder.hold()
     else:
         encoder.encode([_UNASKED], role=Role.QUERY)
 

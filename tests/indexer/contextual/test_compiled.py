@@ -100,7 +100,7 @@ def test_a_description_of_something_else_is_damage(copied, content):
 def test_a_later_format_is_refused_by_number(copied):
     record = json.loads((copied / "encoder.json").read_text())
     (copied / "encoder.json").write_text(json.dumps(record | {"format": 99}))
-    with pytest.raises(FormatVersionError, match="has format 99, this version reads 1"):
+    with pytest.raises(FormatVersionError, match="has format version 99, this twindex reads 1"):
         compiled.load(copied)
 
 
