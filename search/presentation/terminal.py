@@ -301,6 +301,7 @@ def table_view(
             Text(column),
             justify="left" if column == columns[0] or column in left else "right",
             no_wrap=column == columns[0],
+            overflow="fold",
         )
     for place, row in enumerate(rows):
         table.add_row(*(Text(str(row[column])) for column in columns), style="dim" if place in faded else None)
