@@ -27,8 +27,14 @@ print(embeddings.count())
 """
 
 
-def compare(folder: Path, rounds: int = _ROUNDS) -> dict[str, Any]:
-    """Return documents a second of both, whole processes, alternating runs, medians, with peak memory."""
+def compare(collection: str, rounds: int = _ROUNDS) -> dict[str, dict[str, Any]]:
+    """Return documents a second of both, whole processes, alternating runs, medians, with peak memory.
+
+    The peer reads a BEIR folder; for anything else nothing is compared.
+    """
+    folder = Path(collection)
+    if not (folder / "corpus.jsonl").exists():
+        return {}
     documents = sum(1 for line in (folder / "corpus.jsonl").open(encoding="utf-8") if line.strip())
     runs = []
     for _ in range(rounds):
@@ -41,7 +47,7 @@ def compare(folder: Path, rounds: int = _ROUNDS) -> dict[str, Any]:
             peer = [sys.executable, str(script), _model(), str(folder / "corpus.jsonl"), f"{temporary}/peer"]
             runs.append((_measured(ours), _measured(peer)))
     mine, theirs = ([pair[side] for pair in runs] for side in (0, 1))
-    return {
+    row = {
         "ratio": statistics.median(peer[0] / own[0] for own, peer in runs),
         "ours": documents / statistics.median(seconds for seconds, _ in mine),
         "peer": documents / statistics.median(seconds for seconds, _ in theirs),
@@ -52,6 +58,7 @@ def compare(folder: Path, rounds: int = _ROUNDS) -> dict[str, Any]:
         "peer_peak_bytes": max(peak for _, peak in theirs),
         "threads": os.cpu_count(),
     }
+    return {"index_scifact": row}
 
 
 def _measured(command: list[str]) -> tuple[float, int]:
@@ -73,4 +80,4 @@ def _measured(command: list[str]) -> tuple[float, int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare(Path(sys.argv[1])), indent=1))
+    print(json.dumps(compare(sys.argv[1]), indent=1))

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contextual import long_texts
+from indexer.arithmetic import TransformerShape
+from indexer.contextual.checkpoint import TransformerSpec, find_checkpoint
 from indexer.contextual.runtime import PRECISION_HINTS, Precision, available_cores
 
 _SIZE = 2048
@@ -86,16 +88,19 @@ def _contextual(precision: Precision, peak: float, texts: list[str]) -> dict[str
 
     from corpora.progress import Silent
     from indexer.contextual.conversion import compile_encoder
-    from indexer.contextual.transformer import TransformerSpec, open_transformer
+    from indexer.contextual.transformer import open_transformer
 
     reference = open_transformer(TransformerSpec())
     with tempfile.TemporaryDirectory() as folder:
         encoder, _ = compile_encoder(reference, Path(folder), precision=precision, calibration=texts, progress=Silent())
         seconds = _fastest(lambda: encoder.encode(texts), rounds=3)
-        lengths = np.array([len(each) for each in encoder.pieces.ids(texts)], dtype=np.float64)
-    config = reference.model[0].auto_model.config
-    hidden, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
-    work = layers * float((lengths * (4 * hidden**2 + 2 * hidden * inner) + 2 * lengths**2 * hidden).sum())
+        lengths = np.array([len(each) for each in encoder.pieces.ids(texts)])
+    config = json.loads((find_checkpoint(TransformerSpec()).transformer_folder / "config.json").read_text())
+    shape = TransformerShape.of_config(config)
+    if shape is None:
+        message = "the built-in model is of a kind whose arithmetic is not counted"
+        raise RuntimeError(message)
+    work = shape.multiply_adds(lengths)
     return {
         "ours": work / seconds / 1e9,
         "unit": "billion multiply-adds/s",

@@ -6,9 +6,7 @@ written out ("eager"), since the fused forms do not give the attention weights.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,35 +14,17 @@ import torch
 from numpy.typing import NDArray
 
 from indexer.contextual.batching import batches, padded
-from indexer.contextual.checkpoint import Checkpoint, TransformerSpec, find_checkpoint, read_json
-from indexer.contextual.soundness import load_failure
+from indexer.contextual.checkpoint import TransformerSpec, find_checkpoint
+from indexer.contextual.language_model import Head, final_norm, load_with_head, mask_id
 from indexer.contextual.tokenization import PieceTokenizer, open_tokenizer
-from indexer.contextual.transformer import quiet_libraries
 from indexer.errors import ModelError
 
 _BATCH_PIECES = 4096
 _BATCH_TEXTS = 256
 
-#: Where pre-norm models keep the norm that stands between the last layer and the head.
-_FINAL_NORMS = ("ln_f", "norm", "final_layer_norm", "final_layernorm", "final_norm")
-_HEADS = {
-    "ForMaskedLM": ("masked", "AutoModelForMaskedLM"),
-    "ForPreTraining": ("masked", "AutoModelForMaskedLM"),
-    "ForCausalLM": ("causal", "AutoModelForCausalLM"),
-    "LMHeadModel": ("causal", "AutoModelForCausalLM"),
-}
-
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-class Head(StrEnum):
-    """Which language-model head a model brings: it names the masked piece, the next piece, or nothing."""
-
-    MASKED = "masked"
-    CAUSAL = "causal"
-    NONE = "none"
 
 
 class Span(NamedTuple):
@@ -301,7 +281,7 @@ class StateReader:
             message = f"{self.name} has no language-model head; compare with its input embeddings instead"
             raise ModelError(message)
         hidden = torch.from_numpy(states.states).clone()
-        norm = _final_norm(self._core)
+        norm = final_norm(self._core)
         parts = []
         with torch.inference_mode():
             for layer, state in enumerate(hidden):
@@ -341,75 +321,12 @@ def open_states(spec: TransformerSpec | None = None) -> StateReader:
     spec = spec or TransformerSpec()
     checkpoint = find_checkpoint(spec)
     tokenizer = open_tokenizer(spec)
-    head, model = _load(checkpoint)
+    head, model = load_with_head(checkpoint)
     return StateReader(
         name=checkpoint.name,
         model=model,
         head=head,
         tokenizer=tokenizer,
-        mask_id=_mask_id(checkpoint.transformer_folder, tokenizer),
+        mask_id=mask_id(checkpoint.transformer_folder, tokenizer),
         pad_id=int(model.config.pad_token_id or 0),
     )
-
-
-def _load(checkpoint: Checkpoint) -> tuple[Head, Any]:
-    named = " ".join(checkpoint.config.get("architectures") or [])
-    for ending, (head, loader) in _HEADS.items():
-        if named.endswith(ending):
-            model, missing = _from_pretrained(checkpoint, loader)
-            prefix = f"{model.base_model_prefix}."
-            # A head that the file lacks would be random numbers; tied weights do not count as missing.
-            if all(name.startswith(prefix) for name in missing):
-                return Head(head), model
-            break
-    model, _ = _from_pretrained(checkpoint, "AutoModel")
-    return Head.NONE, model
-
-
-def _from_pretrained(checkpoint: Checkpoint, loader: str) -> tuple[Any, set[str]]:
-    with quiet_libraries():
-        import transformers
-
-        options: dict[str, Any] = {}
-        if not any(path.suffix == ".bin" for path in checkpoint.weight_files):
-            options["use_safetensors"] = True
-        try:
-            model, found = getattr(transformers, loader).from_pretrained(
-                str(checkpoint.transformer_folder),
-                trust_remote_code=False,
-                local_files_only=True,
-                attn_implementation="eager",
-                dtype=torch.float32,
-                output_loading_info=True,
-                **options,
-            )
-        except Exception as error:
-            raise load_failure(checkpoint, error, "a transformer") from error
-    missing = {name for name in found["missing_keys"] if "pooler" not in name}
-    body = sorted(name for name in missing if loader == "AutoModel")
-    if body:
-        message = f"the weights of {checkpoint.name} lack {len(body)} arrays ({body[0]}, ...)"
-        raise ModelError(message)
-    return model.eval(), missing
-
-
-def _mask_id(folder: Path, tokenizer: PieceTokenizer) -> int:
-    """Return the model's mask, or what may stand in for one where it has none."""
-    candidates: list[str] = []
-    settings = [read_json(folder / name, missing={}) for name in ("special_tokens_map.json", "tokenizer_config.json")]
-    for role in ("mask_token", "unk_token", "eos_token"):
-        for setting in settings:
-            value = setting.get(role)
-            candidates.append(str(value.get("content", "")) if isinstance(value, dict) else str(value or ""))
-        candidates += {"mask_token": ["[MASK]", "<mask>"]}.get(role, [])
-    found = (tokenizer.id_of(candidate) for candidate in candidates if candidate)
-    return next((number for number in found if number is not None), 0)
-
-
-def _final_norm(core: Any) -> Any:
-    for holder in (core, getattr(core, "decoder", None)):
-        for name in _FINAL_NORMS:
-            norm = getattr(holder, name, None)
-            if norm is not None:
-                return norm
-    return None

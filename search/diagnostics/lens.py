@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.contextual.states import Head, StateReader, TokenStates
+from indexer.contextual.language_model import Head
+from indexer.contextual.states import StateReader, TokenStates
 from search.diagnostics.anisotropy import unit
 from search.errors import DiagnosisError
 

@@ -7,7 +7,8 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, BertForMaskedLM, GPT2LMHeadModel
 
 from indexer.contextual.checkpoint import TransformerSpec
-from indexer.contextual.states import Head, Place, Span, open_states, rows_of
+from indexer.contextual.language_model import Head
+from indexer.contextual.states import Place, Span, open_states, rows_of
 from indexer.errors import ModelError, ModelNotFoundError
 
 TEXT = "The river bank of water."

@@ -4,7 +4,8 @@ import torch
 from transformers import BertForMaskedLM
 
 from indexer.contextual.checkpoint import TransformerSpec
-from indexer.contextual.states import Head, open_states
+from indexer.contextual.language_model import Head
+from indexer.contextual.states import open_states
 from search.diagnostics.anisotropy import unit
 from search.diagnostics.lens import lens
 from search.errors import DiagnosisError
