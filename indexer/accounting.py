@@ -19,7 +19,6 @@ from indexer.manifest import RetrieverRecord
 from indexer.prior import Prior
 from indexer.spec import RetrieverSpec
 from indexer.static.averaging import AveragedEncoder
-from indexer.stores.documents import DocumentStore
 from indexer.workshop import Made, Work, Workshop, word_digests
 
 
@@ -55,10 +54,10 @@ def word_load(encoder: Encoder, workshop: Workshop) -> Load:
 def kept_word_load(encoder: Encoder, record: RetrieverRecord, prior: Prior, workshop: Workshop) -> Load:
     """Return the load of an averaging encoder that an earlier build made: its count, less what went, plus what came."""
     before = prior.cost(record.name)
-    if before.get("multiply_adds") is None or not prior.is_whole(prior.generation.documents.name):
+    earlier = None if before.get("multiply_adds") is None else prior.open_documents()
+    if earlier is None:
         return _averaging(encoder, _count(encoder, workshop.text_blocks()))
     stayed = workshop.earlier_rows
-    earlier = DocumentStore(prior.generation.documents)
     try:
         gone = np.setdiff1d(np.arange(earlier.texts, dtype=np.int64), stayed[stayed >= 0])
         less = _count(encoder, ([text] for text in earlier.iter_texts(gone)))

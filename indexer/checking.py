@@ -9,7 +9,7 @@ import numpy as np
 
 from indexer.encoded import EncodedTexts
 from indexer.encoders import open_encoder
-from indexer.errors import IndexerError, NotAnIndexError
+from indexer.errors import FormatVersionError, IndexerError, NotAnIndexError
 from indexer.layout import GenerationLayout, IndexLayout, inside
 from indexer.manifest import Manifest, RetrieverRecord, file_digest, load_checks
 from indexer.opening import OpenIndex
@@ -86,8 +86,12 @@ def check_index(root: Path) -> Report:
         return Report("", {}, (Fault(layout.current.name, str(error), _REBUILD),), notes)
     faults: list[Fault] = []
     facts: dict[str, int] = {}
-    checks = _read(faults, lambda: load_checks(generation.checks), generation.checks.name)
-    manifest = _read(faults, lambda: Manifest.load(generation.manifest), generation.manifest.name)
+    try:
+        manifest = _read(faults, lambda: Manifest.load(generation.manifest), generation.manifest.name)
+        checks = _read(faults, lambda: load_checks(generation.checks), generation.checks.name)
+    except FormatVersionError as error:
+        # Nothing of another format can be compared with what this one writes.
+        return Report(generation.root.name, {}, (Fault(generation.manifest.name, str(error), _REBUILD),), notes)
     if checks is not None:
         faults += _file_faults(generation, checks)
     if checks is not None and manifest is not None:
@@ -100,6 +104,8 @@ def check_index(root: Path) -> Report:
 def _read(faults: list[Fault], read: Callable[[], _T], where: str) -> _T | None:
     try:
         return read()
+    except FormatVersionError:
+        raise
     except (IndexerError, OSError) as error:
         faults.append(Fault(where, str(error), _REBUILD))
         return None

@@ -8,7 +8,6 @@ texts that are new. A block that cannot be read is left out, and its texts are e
 
 import os
 import time
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from corpora.progress import Progress
 from indexer.encoder import Counted, CountingEncoder, Encoder
 from indexer.stores.documents import DocumentStore
-from indexer.vectors import Vectors
+from indexer.vectors import UNREADABLE_ARRAYS, Vectors
 
 BLOCK = 8192
 #: Blocks kept in memory: after updates the texts of one stretch lie in several.
@@ -85,7 +84,7 @@ class EncodedTexts:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 return len(held["digests"]) == len(held["vectors"])
-        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        except UNREADABLE_ARRAYS:
             return False
 
     def _read(self, path: Path) -> _Block | None:
@@ -95,7 +94,7 @@ class EncodedTexts:
                 # Blocks of earlier versions say neither.
                 tokens = held["tokens"] if "tokens" in held else np.full(len(digests), -1, np.int32)
                 seconds = held["seconds"] if "seconds" in held else np.zeros(len(digests), np.float32)
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+        except UNREADABLE_ARRAYS:
             return None
         whole = vectors.shape == (len(digests), self._dimension) and vectors.dtype == np.float32
         whole = whole and tokens.shape == seconds.shape == (len(digests),)

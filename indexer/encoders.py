@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from indexer.encoder import Encoder
-from indexer.errors import DamagedIndexError
+from indexer.errors import REBUILD, DamagedIndexError
 from indexer.manifest import load_json
 
 #: Kind in `encoder.json` -> the module whose `load(folder)` opens it, imported when it is needed.
@@ -31,7 +31,8 @@ def open_encoder(folder: Path) -> Encoder:
     """
     kind = str(load_json(folder / "encoder.json").get("kind"))
     if kind not in LOADERS:
-        message = f"{folder.parent.name}/encoder is of kind {kind!r}, known are {', '.join(LOADERS)}; index again"
+        known = ", ".join(LOADERS)
+        message = f"{folder.parent.name}/encoder is of kind {kind!r}, known are {known}; build it anew: {REBUILD}"
         raise DamagedIndexError(message)
     encoder: Encoder = import_module(LOADERS[kind]).load(folder)
     return encoder

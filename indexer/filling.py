@@ -14,7 +14,7 @@ from indexer.approximation import DEPTH, ExactBest, choose_factory, tune
 from indexer.cosine_background import SAMPLE, CosineBackground, RowSample, random_cosines
 from indexer.encoded import BLOCK
 from indexer.encoder import Role
-from indexer.errors import TooFewVectorsError
+from indexer.errors import IndexerError, TooFewVectorsError
 from indexer.layout import RetrieverLayout
 from indexer.preparation import Prepared, statistics_since
 from indexer.spec import Family, RetrieverSpec
@@ -185,7 +185,10 @@ def _merged(earlier: VectorStore, places: NDArray[np.int64], new: Iterator[Vecto
 def _kept_whitening(prepared: Prepared, spec: RetrieverSpec, workshop: Workshop) -> Whitening | None:
     """Return the whitening of an earlier build, where its statistics stay."""
     path = None if workshop.frozen is None else workshop.frozen.whitening_file(spec, prepared.encoder.fingerprint)
-    return None if path is None else Whitening.load(path)
+    try:
+        return None if path is None else Whitening.load(path)
+    except IndexerError:
+        return None  # of another format: it is fitted anew
 
 
 def _fit_whitening(prepared: Prepared, spec: WhiteningSpec, workshop: Workshop) -> Whitening | None:

@@ -5,6 +5,7 @@ Run as `python -m indexer.lexical_build DOCUMENTS FOLDER`, it indexes a document
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -106,10 +107,21 @@ def _die_with_parent() -> None:
 
 def index_documents(store: DocumentStore, folder: Path, before: Path | None, documents_before: Path | None) -> int:
     """Index a document store into a folder, from the index before where little has changed; return how many are new."""
-    if before is None or documents_before is None:
-        return lexical.build(store.iter_searchable(), folder)
+    if before is not None and documents_before is not None:
+        try:
+            return _update(store, folder, before, documents_before)
+        except IndexerError:
+            # What is vouched for and cannot be read was written by another version.
+            shutil.rmtree(folder)
+            folder.mkdir()
+    return lexical.build(store.iter_searchable(), folder)
+
+
+def _update(store: DocumentStore, folder: Path, before: Path, documents_before: Path) -> int:
     carried = store.carried_from(documents_before)
-    held = lexical.held_numbers(before)
+    known = lexical.LexicalStore.open(before)
+    held = known.numbers
+    known.searcher.close()
     numbers = carried if held is None else np.where(held < 0, -1, carried[held])
     new = np.setdiff1d(np.arange(store.documents), numbers)
     if not lexical.can_update(before, numbers, len(new)):

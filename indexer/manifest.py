@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from indexer.errors import DamagedIndexError, FormatVersionError
+from indexer.errors import DamagedIndexError, other_format
 from indexer.layout import FORMAT_VERSION, KIND, GenerationLayout, inside, write_json
 from indexer.spec import Family, RetrieverSpec, check_name
 
@@ -82,11 +82,7 @@ class Manifest:
             message = f"{path.name} is not a twindex manifest; index the collection again"
             raise DamagedIndexError(message)
         if version != FORMAT_VERSION:
-            message = (
-                f"this index has format version {version}, this twindex reads {FORMAT_VERSION};"
-                " build it anew: twindex index COLLECTION INDEX"
-            )
-            raise FormatVersionError(message)
+            raise other_format("this index", version, FORMAT_VERSION)
         try:
             records = tuple(
                 RetrieverRecord(**{**record, "family": Family(record["family"])}) for record in found.pop("retrievers")
@@ -122,7 +118,8 @@ def load_json(path: Path) -> dict[str, Any]:
 
 def save_checks(path: Path, found: Mapping[str, Any]) -> None:
     """Write what a build found, with a digest of it: nothing else vouches for this file."""
-    write_json(path, {**found, "digest": _checks_digest(found)})
+    content = {**found, "format_version": FORMAT_VERSION}
+    write_json(path, {**content, "digest": _checks_digest(content)})
 
 
 def load_checks(path: Path) -> dict[str, Any]:
@@ -132,11 +129,19 @@ def load_checks(path: Path) -> dict[str, Any]:
     ------
     DamagedIndexError
         If the file is missing or is not as it was written.
+    FormatVersionError
+        If another format version wrote it.
     """
     found = load_json(path)
-    if found.pop("digest", None) != _checks_digest(found):
+    digest = found.pop("digest", None)
+    # Files of format 1 say so or not; before that they carried no digest.
+    version = found.get("format_version", 0 if digest is None else FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise other_format(path.name, version, FORMAT_VERSION)
+    if digest != _checks_digest(found):
         message = f"{path.name} is damaged; run: twindex check, then index again"
         raise DamagedIndexError(message)
+    found.pop("format_version", None)
     return found
 
 

@@ -19,7 +19,7 @@ from indexer.manifest import Manifest, RetrieverRecord, load_checks, load_json, 
 from indexer.publication import current_generation
 from indexer.stores.documents import DocumentStore
 from indexer.stores.vector import VectorStore
-from indexer.vectors import Vectors, normalize
+from indexer.vectors import UNREADABLE_ARRAYS, Vectors, normalize
 from indexer.whitening import Whitening
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _unknown_rows(layout: RetrieverLayout) -> frozenset[int]:
     try:
         with layout.unknown.open("rb") as file:
             return frozenset(np.load(file, allow_pickle=False).astype(np.int64, casting="safe").tolist())
-    except (OSError, ValueError, TypeError, EOFError) as error:
+    except UNREADABLE_ARRAYS as error:
         message = f"{layout.unknown.name} of {layout.root.name} is damaged; run: twindex check, then index again"
         raise DamagedIndexError(message) from error
 

@@ -13,7 +13,7 @@ from indexer.accounting import NO_LOAD, Load, contextual_load, kept_word_load, r
 from indexer.cost import Cost
 from indexer.encoder import Encoder
 from indexer.encoders import open_encoder
-from indexer.errors import ModelError
+from indexer.errors import IndexerError, ModelError
 from indexer.manifest import RetrieverRecord
 from indexer.prior import DRIFT
 from indexer.spec import Family, RetrieverSpec
@@ -92,7 +92,10 @@ def _frozen(spec: RetrieverSpec, workshop: Workshop) -> Prepared | None:
     if prior is None or found is None:
         return None
     folder, record = found
-    encoder = open_encoder(folder)
+    try:
+        encoder = open_encoder(folder)
+    except IndexerError:
+        return None  # of another format: it is made anew
     if encoder.fingerprint != record.encoder:
         return None
     before = prior.checks.get("retrievers", {}).get(record.name, {})

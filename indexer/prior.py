@@ -33,7 +33,7 @@ KnownCuts = Callable[[Sequence[Document]], Mapping[str, list[Passage]]]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The generation before; nothing of it is used that its checksums do not vouch for."""
+    """The generation before; what its checksums do not vouch for, or is of another format, is not used."""
 
     generation: GenerationLayout
     manifest: Manifest
@@ -75,6 +75,15 @@ class Prior:
         root = self.generation.root / part
         return [path for path in root.rglob("*") if path.is_file()] if root.is_dir() else [root]
 
+    def open_documents(self) -> DocumentStore | None:
+        """Return the documents, for the caller to close; None where they are damaged or of another format."""
+        if not self.is_whole(self.generation.documents.name):
+            return None
+        try:
+            return DocumentStore(self.generation.documents)
+        except IndexerError:
+            return None
+
     def encoder_folder(self, spec: RetrieverSpec) -> tuple[Path, RetrieverRecord] | None:
         """Return the folder of the encoder that the same notation made, None where there is none or it is damaged."""
         for record in self.manifest.retrievers:
@@ -98,7 +107,12 @@ class Prior:
         path = self.generation.retriever(spec.name).vectors
         if record is None or (record.encoder, record.whitening) != (encoder, whitening) or record.factory != "Flat":
             return None
-        return VectorStore.open(path) if self.is_whole(f"{spec.name}/{path.name}") else None
+        if not self.is_whole(f"{spec.name}/{path.name}"):
+            return None
+        try:
+            return VectorStore.open(path)
+        except IndexerError:
+            return None
 
     def cost(self, name: str) -> Mapping[str, Any]:
         """Return what building one retriever took, by the names of `Cost`; nothing where that is not known."""
@@ -115,9 +129,11 @@ class Prior:
 
     def known_cuts(self, window: Window) -> KnownCuts | None:
         """Return how to look up the passages of documents that were cut alike before, None where none were."""
-        if dict(self.manifest.window) != asdict(window) or not self.is_whole(self.generation.documents.name):
+        if dict(self.manifest.window) != asdict(window):
             return None
-        store = DocumentStore(self.generation.documents)
+        store = self.open_documents()
+        if store is None:
+            return None
         self._stores.append(store)
 
         def known(documents: Sequence[Document]) -> Mapping[str, list[Passage]]:

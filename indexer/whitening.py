@@ -12,7 +12,6 @@ up, while every question lies at its far end.
 """
 
 import hashlib
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,9 @@ from typing import Self
 
 import numpy as np
 
-from indexer.errors import DamagedIndexError, ModelError
+from indexer.errors import DamagedIndexError, FormatVersionError, ModelError, other_format
 from indexer.vector_statistics import BLOCK_ROWS, Float64, VectorStatistics, refuse_non_finite
-from indexer.vectors import Vectors, as_float32
+from indexer.vectors import UNREADABLE_ARRAYS, Vectors, as_float32
 from indexer.whitening_spec import WhiteningMode, WhiteningSpec
 from indexer.whitening_strength import GeneralSpace, Strength, choose
 
@@ -234,15 +233,16 @@ class Whitening:
         Raises
         ------
         DamagedIndexError
-            If the file is missing, damaged, or of another format.
+            If the file is missing or damaged.
+        FormatVersionError
+            If another version of this format wrote it.
         """
         try:
             # Opened here: numpy leaves a file that it cannot read open.
             with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
                 found = int(file["format_version"])
                 if found != _FORMAT:
-                    message = f"{path.name} has format {found}, expected {_FORMAT}; index again"
-                    raise DamagedIndexError(message)
+                    raise other_format(f"{path.name} of {path.parent.name}", found, _FORMAT)
                 shrinkage, share, anisotropy = (float(value) for value in file["scalars"])
                 general = float(file["general"][0])
                 return cls(
@@ -258,9 +258,9 @@ class Whitening:
                     int(file["count"]),
                     tuple(str(note) for note in file["notes"]),
                 )
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            if isinstance(error, DamagedIndexError):
-                raise
+        except FormatVersionError:
+            raise
+        except UNREADABLE_ARRAYS as error:
             state = "is damaged" if path.exists() else "is missing"
             message = f"{path.name} of {path.parent.name} {state}; run: twindex check, then index again"
             raise DamagedIndexError(message) from error

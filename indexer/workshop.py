@@ -152,9 +152,9 @@ class Workshop:
     @cached_property
     def earlier_rows(self) -> NDArray[np.int64]:
         """The row that each text has in the generation before, -1 where it is new."""
-        if self._prior is None or not self._prior.is_whole(self._prior.generation.documents.name):
+        earlier = None if self._prior is None else self._prior.open_documents()
+        if earlier is None:
             return np.full(self.documents.texts, -1, np.int64)
-        earlier = DocumentStore(self._prior.generation.documents)
         held = {digest: row for row, digest in enumerate(earlier.digests().tolist())}
         earlier.close()
         return np.fromiter((held.get(digest, -1) for digest in self.digests.tolist()), np.int64, self.documents.texts)

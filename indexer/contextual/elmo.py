@@ -36,7 +36,7 @@ from indexer.contextual.elmo_weights import (
     read_weights,
 )
 from indexer.encoder import Counted, Role
-from indexer.errors import DamagedIndexError, FormatVersionError, SpecError
+from indexer.errors import DamagedIndexError, FormatVersionError, SpecError, other_format
 from indexer.static import seal
 from indexer.vectors import Vectors, normalize
 
@@ -321,5 +321,4 @@ def load(folder: Path) -> ElmoEncoder:
 
 def _check_version(found: object, path: Path) -> None:
     if found != _FORMAT_VERSION:
-        message = f"{path} has format {found}, this twindex reads {_FORMAT_VERSION}; index again"
-        raise FormatVersionError(message)
+        raise other_format(str(path), found, _FORMAT_VERSION)

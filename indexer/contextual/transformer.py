@@ -23,7 +23,7 @@ from indexer.contextual.soundness import load_failure, refuse_foreign_weights
 from indexer.contextual.space import Space
 from indexer.contextual.tokenization import PieceOffsets, PieceTokenizer, open_tokenizer
 from indexer.encoder import Counted, Role
-from indexer.errors import DamagedIndexError, PortabilityError, SpecError
+from indexer.errors import DamagedIndexError, FormatVersionError, PortabilityError, SpecError, other_format
 from indexer.vectors import Vectors, normalize
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
 
 _BATCH_PIECES = 4096
 _BATCH_TEXTS = 64
+_FORMAT = 1
 
 
 class TransformerEncoder:
@@ -110,7 +111,7 @@ class TransformerEncoder:
         """Write which model this is: queries with this backend need the model where it was."""
         record = {
             "kind": "transformer",
-            "format": 1,
+            "format": _FORMAT,
             "fingerprint": self.fingerprint,
             "model": "" if self.space.model == BUILT_IN_NAME else self.space.model,
             "weights_sha256": self.space.weights_sha256,
@@ -185,14 +186,22 @@ def load(folder: Path) -> TransformerEncoder:
 
     Raises
     ------
+    DamagedIndexError
+        If the folder does not say which model.
+    FormatVersionError
+        If another version of this format wrote it.
     PortabilityError
         If the model in that place has other weights or settings now.
     """
     try:
         record = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
+        if record["format"] != _FORMAT:
+            raise other_format(f"{folder / 'encoder.json'}", record["format"], _FORMAT)
         names = ("model", "layer", "pooling", "query_prompt", "document_prompt", "max_length", "trust_pickle")
         spec = TransformerSpec(**{name: record[name] for name in names})
         weights, fingerprint = record["weights_sha256"], record["fingerprint"]
+    except FormatVersionError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"{folder / 'encoder.json'} does not describe a transformer ({error}); index again"
         raise DamagedIndexError(message) from error

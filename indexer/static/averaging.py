@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from indexer.encoder import Coverage, Role
-from indexer.errors import DamagedIndexError, FormatVersionError
+from indexer.errors import DamagedIndexError, FormatVersionError, other_format
 from indexer.static import seal
 from indexer.static.composition import Composition, load_composition
 from indexer.static.tokenizer import TOKENIZER_VERSION, Spans, blocks, spans, words
@@ -30,6 +30,7 @@ from indexer.vectors import Vectors, as_float32, normalize
 
 KIND = "averaged"
 _FORMAT_VERSION = 1
+_VERSIONS = (_FORMAT_VERSION, TOKENIZER_VERSION)
 #: up to this many words in all, plain Python is faster than setting up the bulk path
 _FEW_CHARACTERS = 4_000
 _THREADS = min(4, os.cpu_count() or 1)
@@ -296,12 +297,9 @@ def load(folder: Path) -> AveragedEncoder:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         versions = (content["format_version"], content["tokenizer_version"])
-        if versions != (_FORMAT_VERSION, TOKENIZER_VERSION):
-            message = (
-                f"{path} has format and tokenizer versions {versions}, this twindex reads "
-                f"{(_FORMAT_VERSION, TOKENIZER_VERSION)}; write the index again"
-            )
-            raise FormatVersionError(message)
+        if versions != _VERSIONS:
+            found, expected = (f"{one} (tokenizer version {two})" for one, two in (versions, _VERSIONS))
+            raise other_format(str(path), found, expected)
         seal.check(folder, content["files"])
         return AveragedEncoder(
             vocabulary=Vocabulary.load(folder),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.encoder import Coverage, Role
-from indexer.errors import DamagedIndexError, ModelError, ModelNotFoundError
+from indexer.errors import DamagedIndexError, FormatVersionError, ModelError, ModelNotFoundError, other_format
 from indexer.static import seal
 from indexer.static.vocabulary import mapped
 from indexer.vectors import Vectors, as_float32, normalize
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 KIND = "token_table"
+_FORMAT_VERSION = 1
 _BATCH = 2048
 _TENSORS = (
     "embeddings",
@@ -103,6 +104,7 @@ class TokenTableEncoder:
             "fingerprint": self.fingerprint,
             "name": self.name,
             "unknown_id": self.unknown_id,
+            "format_version": _FORMAT_VERSION,
             "files": seal.seal(folder, ["table.npy", "tokenizer.json"]),
         }
         (folder / "encoder.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -115,10 +117,15 @@ def load(folder: Path) -> TokenTableEncoder:
     ------
     DamagedIndexError
         If a file is missing, damaged or not the one that was written.
+    FormatVersionError
+        If another version of this format wrote it.
     """
     path = folder / "encoder.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        # The first of this format do not name it.
+        if (found := content.get("format_version", _FORMAT_VERSION)) != _FORMAT_VERSION:
+            raise other_format(str(path), found, _FORMAT_VERSION)
         seal.check(folder, content["files"])
         return TokenTableEncoder(
             _tokenizer(folder / "tokenizer.json"),
@@ -128,7 +135,7 @@ def load(folder: Path) -> TokenTableEncoder:
             str(content["name"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, DamagedIndexError):
+        if isinstance(error, DamagedIndexError | FormatVersionError):
             raise
         message = f"{path} is missing or damaged ({error}); write the index again"
         raise DamagedIndexError(message) from error

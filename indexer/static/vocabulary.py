@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import DamagedIndexError
 from indexer.static.tokenizer import Spans
+from indexer.vectors import UNREADABLE_ARRAYS
 
 _SEED = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # the multipliers of splitmix64's finaliser
@@ -222,6 +223,6 @@ def mapped(path: Path) -> NDArray[Any]:
     except FileNotFoundError as error:
         message = f"{path} is missing; write the index again"
         raise DamagedIndexError(message) from error
-    except (ValueError, OSError, EOFError) as error:
+    except UNREADABLE_ARRAYS as error:
         message = f"{path} is no whole .npy file ({error}); write the index again"
         raise DamagedIndexError(message) from error

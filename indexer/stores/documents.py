@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from corpora.document import Document, Passage
 from corpora.errors import DuplicateIdError
-from indexer.errors import DamagedIndexError
+from indexer.errors import DamagedIndexError, FormatVersionError, other_format
 
 _SCHEMA = """
 CREATE TABLE documents (
@@ -32,6 +32,8 @@ CREATE TABLE passages (
     document INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
     row INTEGER NOT NULL, PRIMARY KEY (document, number)) WITHOUT ROWID;
 """
+#: Kept as SQLite's user_version; the first databases of this format have 0 there.
+_FORMAT = 1
 _BATCH = 2000
 _CHUNK = 65_536
 
@@ -73,7 +75,8 @@ class DocumentWriter:
             self._connection = sqlite3.connect(path)
         # The file is staged aside and thrown away after a crash: durability comes from the fsync on publishing.
         self._connection.executescript(
-            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;" + _SCHEMA
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
+            f"PRAGMA user_version={_FORMAT};" + _SCHEMA
         )
         # About 150 bytes a distinct text: 150 MB for a million, the one thing here that grows with the collection.
         self._rows: dict[bytes, int] = {}
@@ -154,14 +157,22 @@ class DocumentStore:
         ------
         DamagedIndexError
             If there is no readable database.
+        FormatVersionError
+            If another version of this format wrote it.
         """
         self._path = path
         try:
             # immutable: a published generation never changes, so no lock is taken and no journal looked for.
             uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if version not in {0, _FORMAT}:
+                self._connection.close()
+                raise other_format(path.name, version, _FORMAT)
             counts = self._connection.execute("SELECT documents, passages, texts FROM counts").fetchone()
             self.documents, self.passages, self.texts = (int(count) for count in counts)
+        except FormatVersionError:
+            raise
         except (sqlite3.Error, TypeError, ValueError) as error:
             raise self._damaged(error) from error
 

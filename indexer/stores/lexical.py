@@ -25,6 +25,7 @@ import whoosh.codec.whoosh3
 import whoosh.columns
 import whoosh.filedb.fileindex
 import whoosh.filedb.structfile
+import whoosh.formats
 import whoosh.index
 from numpy.typing import NDArray
 from whoosh.analysis import IDTokenizer
@@ -36,7 +37,8 @@ from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
 from whoosh.system import pack_uint
 
-from indexer.errors import DamagedIndexError
+from indexer.errors import DamagedIndexError, other_format
+from indexer.layout import inside
 from indexer.stores.restricted_pickle import restricted_loaders
 
 _FIELD = "content"
@@ -50,6 +52,7 @@ _ALLOWED = {
     *((module, name) for module in ("builtins", "__builtin__") for name in ("int", "set")),
 }
 
+_TOC_VERSION = whoosh.index._CURRENT_TOC_VERSION  # noqa: SLF001 - there is no public name for it
 K1 = 1.2
 B = 0.75
 
@@ -57,7 +60,7 @@ B = 0.75
 _loads, _load = restricted_loaders(_ALLOWED)
 
 # Whoosh offers no hook, so its modules are handed our reading functions in place of pickle's.
-whoosh.codec.whoosh3.loads = whoosh.columns.loads = _loads
+whoosh.codec.whoosh3.loads = whoosh.columns.loads = whoosh.formats.loads = _loads
 whoosh.filedb.structfile.load = _load
 for _module in (whoosh.index, whoosh.filedb.fileindex):
     _module.pickle = SimpleNamespace(loads=_loads, load=_load, dumps=pickle.dumps, PicklingError=pickle.PicklingError)
@@ -205,6 +208,11 @@ def update(
         Texts of the documents that go now.
     added
         (number, text) of the documents that are new.
+
+    Raises
+    ------
+    DamagedIndexError, FormatVersionError
+        If the previous index cannot be read.
     """
     for path in previous.iterdir():
         if path.name not in _OWN and path.suffix in {".toc", ".seg"}:
@@ -212,14 +220,16 @@ def update(
                 (folder / path.name).hardlink_to(path)
             except OSError:
                 shutil.copyfile(path, folder / path.name)
-    held, before = held_numbers(previous), _removed(previous)
+    with _reading(previous.name):
+        held, before = held_numbers(previous), _removed(previous)
     here = np.arange(len(numbers)) if held is None else held
     frequencies, length = Counter(before.frequencies), before.length
     for text in removed:
         terms = analyse(text)
         frequencies.update(set(terms))
         length += len(terms)
-    index = whoosh.index.open_dir(str(folder), schema=_schema())
+    with _reading(previous.name):
+        index = whoosh.index.open_dir(str(folder), schema=_schema())
     writer = index.writer(limitmb=64)
     for number in np.flatnonzero((numbers < 0) & (here >= 0)).tolist():
         writer.delete_document(number)
@@ -263,6 +273,8 @@ def _reading(name: str = "lexical") -> Iterator[None]:
     """Report damage as such: Whoosh does so by whatever its parsing happens to raise."""
     try:
         yield
+    except whoosh.index.IndexVersionError as error:
+        raise other_format(f"the lexical index {name}/", error.version, _TOC_VERSION) from error
     except Exception as error:
         message = f"the lexical index {name}/ is damaged ({type(error).__name__}: {error}); run: twindex check"
         raise DamagedIndexError(message) from error
@@ -284,9 +296,13 @@ class LexicalStore:
         ------
         DamagedIndexError
             If Whoosh cannot read it, or it asks for a class that a Whoosh index does not need.
+        FormatVersionError
+            If another format of Whoosh wrote it.
         """
         with _reading(folder.name):
             index = whoosh.index.open_dir(str(folder), readonly=True, schema=_schema())
+            for segment in index._segments():  # noqa: SLF001 - names that Whoosh opens unseen
+                inside(folder, segment.make_filename(".seg"))
             removed = _removed(folder)
             weighting = _LiveBM25F(removed, B=b, K1=k1)
             searcher = _LiveSearcher(index.reader(), fromindex=index, weighting=weighting)
@@ -335,7 +351,9 @@ class LexicalStore:
         reader = self.searcher.reader()
         if self.numbers is not None:
             document = int(np.flatnonzero(self.numbers == document)[0])
-        length, average = reader.doc_field_length(document, _FIELD), self.searcher.avg_field_length(_FIELD)
+        # A document without any term has no length in Whoosh.
+        length = reader.doc_field_length(document, _FIELD) or 0
+        average = self.searcher.avg_field_length(_FIELD)
         parts = []
         for term, count in query_terms(text).items():
             if (_FIELD, term) not in reader:

@@ -9,7 +9,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.errors import DamagedIndexError, FactoryError, TooFewVectorsError
+from indexer.errors import REBUILD, DamagedIndexError, FactoryError, TooFewVectorsError
 from indexer.vectors import Vectors, as_float32
 
 #: Candidates that a re-ranking kind re-ranks unless it is tuned, for a query of any k: the first 10 stay those of 100.
@@ -340,6 +340,10 @@ class VectorStore:
                 flags = _MAPPED.get(handle.read(4), 0) if memory_map else 0
             index = faiss.read_index(str(path), flags)
         except (RuntimeError, OSError, MemoryError) as error:
+            if "not recognized" in str(error) and _KIND.fullmatch(_first_bytes(path)):
+                what = f"{path.name} of {path.parent.name} is of no kind that this FAISS knows ({_reason(error)})"
+                message = f"{what}: it is damaged, or another FAISS wrote it; build it anew: {REBUILD}"
+                raise DamagedIndexError(message) from error
             state = "is damaged" if path.exists() else "is missing"
             message = f"{path.name} of {path.parent.name} {state}; run: twindex check, then index again"
             raise DamagedIndexError(message) from error
@@ -352,6 +356,8 @@ class VectorStore:
         return store
 
 
+#: How FAISS marks its files.
+_KIND = re.compile(rb"I[A-Za-z0-9]{3}")
 _FILTERING_IVF = {faiss.IndexIVFFlat, faiss.IndexIVFScalarQuantizer, faiss.IndexIVFPQ}
 
 
@@ -372,6 +378,11 @@ def _parameters(index: "faiss.Index", k: int, effort: int) -> "faiss.SearchParam
         deeper = _parameters(inner.index, k, effort)
         return None if deeper is None else faiss.SearchParametersPreTransform(index_params=deeper)
     return None
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as handle:
+        return handle.read(4)
 
 
 def _reason(error: Exception) -> str:

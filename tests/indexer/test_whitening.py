@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.errors import DamagedIndexError, ModelError, SpecError
+from indexer.errors import DamagedIndexError, FormatVersionError, ModelError, SpecError
 from indexer.vectors import normalize
 from indexer.whitening import VectorStatistics, Whitening, WhiteningMode, WhiteningSpec
 from indexer.whitening_strength import GeneralSpace, choose, general_texts
@@ -312,5 +312,5 @@ def test_damaged_and_missing_files_are_named(texts, tmp_path):
         with pytest.raises(DamagedIndexError, match="is damaged"):
             Whitening.load(path)
     np.savez(path, format_version=np.int64(99))
-    with pytest.raises(DamagedIndexError, match="format 99, expected 1"):
+    with pytest.raises(FormatVersionError, match="format version 99, this twindex reads 1"):
         Whitening.load(path)

@@ -199,3 +199,12 @@ def test_a_folder_can_be_moved(minilm_int8, tmp_path, news):
     folder = tmp_path / "índice 索引"
     shutil.copytree(encoder.folder, folder)
     assert np.array_equal(compiled.load(folder).encode(news[:2]), encoder.encode(news[:2]))
+
+
+def test_the_size_of_a_batch_moves_fp32_vectors_in_the_last_digits_alone(tiny_fp32):
+    texts = ["the river bank", "money", "my boat is empty " * 4, "a loan of the bank"] * 5
+    together = tiny_fp32.encode(texts)
+    alone = np.concatenate([tiny_fp32.encode([text]) for text in texts])
+    pairs = np.concatenate([tiny_fp32.encode(texts[start : start + 2]) for start in range(0, len(texts), 2)])
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+    np.testing.assert_allclose(pairs, together, atol=1e-5)
