@@ -967,6 +967,9 @@ def demo(
     evaluate([folder])
 
 
+_INTERRUPTED = 130
+
+
 def main() -> None:
     """Run the command line; errors are one line, and exit codes are 0, 1, 2 and 130."""
     arguments = sys.argv[1:]
@@ -982,8 +985,7 @@ def _run(arguments: list[str], debug: bool) -> int:
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
-        sys.stderr.write("stopped\n")
-        return 130
+        result = _INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has closed it (head, less): nothing is wrong.
         sys.stdout = None
@@ -995,6 +997,8 @@ def _run(arguments: list[str], debug: bool) -> int:
         if debug:
             raise
         return _report(error)
+    if result == _INTERRUPTED:  # which typer returns where it caught the interruption itself
+        sys.stderr.write("stopped\n")
     return result if isinstance(result, int) else 0
 
 

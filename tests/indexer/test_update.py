@@ -1,6 +1,7 @@
 """Indexing again over an index: what has not changed stays, what has gone leaves every store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,81 @@ def test_replaying_the_same_collection_changes_no_byte_of_the_manifest(build: Ca
     before = open_index(root).generation.manifest.read_bytes()
     build(documents(5))
     assert open_index(root).generation.manifest.read_bytes() == before
+
+
+def test_a_refit_makes_statistics_anew_and_encodes_no_text_again(
+    build: Callable[..., Any], tiny_transformers: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from indexer.contextual.compiled import CompiledEncoder
+
+    model = f"model={tiny_transformers['plain']},precision=fp32"
+    whitened = f"whitened=contextual:{model},whitening=0.5"
+    retrievers = f"contextual:{model},{whitened},fitted:{model}"
+    # Words that are one piece each to this model: no text is cut.
+    words, rng = ["river", "bank", "money", "water", "loan", "boat", "fish"], np.random.default_rng(4)
+    texts = list(dict.fromkeys(" ".join(rng.choice(words, 8)) for _ in range(40)))
+    asked: list[str] = []
+    honest = CompiledEncoder.encode_counted
+
+    def noted(self: Any, given: Sequence[str], **how: Any) -> Any:
+        asked.extend(given)
+        return honest(self, given, **how)
+
+    monkeypatch.setattr(CompiledEncoder, "encode_counted", noted)
+    root = build(texts[:30], retrievers=retrievers)
+    assert set(texts[:30]) <= set(asked)
+    asked.clear()
+    summary = build(texts, retrievers=retrievers, summary=True)
+    assert set(texts[30:]) <= set(asked)
+    assert not set(texts[:30]) & set(asked)
+    for name in ("whitened", "fitted"):
+        assert any(f"{name}: its statistics are of" in note and "--refit" in note for note in summary.notes)
+    before = open_index(root)
+    asked.clear()
+    build(texts, retrievers=retrievers, refit=True)
+    assert not set(texts) & set(asked)
+    after = open_index(root)
+    assert after.record("contextual").encoder == before.record("contextual").encoder
+    assert after.record("whitened").whitening != before.record("whitened").whitening
+    assert after.record("fitted").encoder != before.record("fitted").encoder
+    fresh = build(texts, retrievers=retrievers, name="fresh")
+    for name in ("contextual", "whitened", "fitted"):
+        rows = np.arange(after.manifest.texts)
+        expected = open_index(fresh).vectors(name).store.reconstruct(rows)
+        np.testing.assert_allclose(after.vectors(name).store.reconstruct(rows), expected, atol=1e-5)
+        assert after.checks["retrievers"][name]["statistics"] == {"texts": len(rows), "added": 0}
+
+
+@pytest.mark.parametrize(("added", "is_said"), [(10, False), (11, True)])
+def test_drift_is_said_beyond_a_fifth_and_not_before(build: Callable[..., Any], added: int, is_said: bool) -> None:
+    build(documents(50))
+    summary = build(documents(50 + added), summary=True)
+    assert any("--refit" in note for note in summary.notes) is is_said
+
+
+def test_vectors_taken_from_the_generation_before_are_those_of_a_fresh_build_with_its_statistics(
+    build: Callable[..., Path], rng: np.random.Generator
+) -> None:
+    # Reordered, deleted, doubled, changed and new texts at once, several times over.
+    held = {document.doc_id: document for document in documents(60)}
+    root = build(list(held.values()), name="updated")
+    frozen = open_index(root).vectors("static").encoder
+    for step in range(5):
+        ids = rng.permutation(list(held)).tolist()
+        held = {doc_id: held[doc_id] for doc_id in ids[3:]}
+        held |= {document.doc_id: document for document in documents(4, seed=step, first=100 + 5 * step)}
+        held["twin"] = Document("twin", held[ids[-1]].text)
+        root = build(list(held.values()), name="updated")
+        index = open_index(root)
+        assert index.record("static").encoder == frozen.fingerprint
+        expected = frozen.encode(list(index.documents.iter_texts()))
+        rows = np.arange(index.manifest.texts)
+        np.testing.assert_allclose(index.vectors("static").store.reconstruct(rows), expected, atol=1e-5)
+        for query in QUERIES:
+            asked = frozen.encode([query])[0]
+            vectors = {doc_id: frozen.encode([document.text])[0] for doc_id, document in held.items()}
+            scores = {doc_id: float(vector @ asked) for doc_id, vector in vectors.items() if vector.any()}
+            found = answers(root, [query], 200)["static", query]
+            assert {doc_id for doc_id, _ in found} == (set(scores) if asked.any() else set())
+            np.testing.assert_allclose([score for _, score in found], [scores[i] for i, _ in found], atol=1e-5)
+            assert all(scores[a] >= scores[b] - 1e-5 for (a, _), (b, _) in pairwise(found))

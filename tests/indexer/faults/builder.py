@@ -8,6 +8,9 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,15 @@ def _die_at(number: int, root: str) -> None:
     sys.addaudithook(hook)
 
 
+def _kill_children(seconds: float) -> None:
+    """Kill what this process has started by then, as the system does when memory runs out; it lives on itself."""
+    time.sleep(seconds)
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):
+            for child in (task / "children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+
+
 def _build(job: dict[str, Any]) -> str:
     held = [Document(doc_id, text) for doc_id, text in job["documents"]]
     collection = Collection("tiny", "test", lambda _log: iter(held))
@@ -46,6 +58,8 @@ def _build(job: dict[str, Any]) -> str:
         _die_at(job["die_at"], job["root"])
     if job.get("die_after"):
         signal.setitimer(signal.ITIMER_REAL, job["die_after"])  # unheeded, the alarm ends a process at once
+    if job.get("children_die_after"):
+        threading.Thread(target=_kill_children, args=(job["children_die_after"],), daemon=True).start()
     if job.get("interrupt_after"):
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, job["interrupt_after"])
@@ -56,14 +70,25 @@ def _build(job: dict[str, Any]) -> str:
     return "done"
 
 
+def _kill_group(leader: int, seconds: float) -> None:
+    """Kill a build and all it has started, at one instant; the leader is not waited for before its pipe closes."""
+    time.sleep(seconds)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
 def _run(job: dict[str, Any]) -> str:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         os.close(reader)
+        if job.get("group_dies_after"):
+            os.setsid()
         os.write(writer, _build(job).encode())
         os._exit(0)
     os.close(writer)
+    if job.get("group_dies_after"):
+        threading.Thread(target=_kill_group, args=(child, job["group_dies_after"]), daemon=True).start()
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read().decode()
     _, status = os.waitpid(child, 0)

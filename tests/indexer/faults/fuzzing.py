@@ -8,12 +8,14 @@ FAISS trusts what it reads: of the files that it reads itself, damage is left as
 """
 
 import argparse
+import itertools
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,7 +111,9 @@ def outcome_of(work: Callable[[], None]) -> str:
         try:
             work()
         except BaseException as error:
-            os.write(writer, f"{type(error).__name__}: {error}"[:300].encode("utf-8", "replace"))
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}:{frame.lineno}"
+            os.write(writer, f"{type(error).__name__} at {where}: {error}"[:300].encode("utf-8", "replace"))
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
@@ -122,12 +126,13 @@ def main() -> int:
     """Fuzz for a time, or try one seed again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--first", type=int, default=0, help="the seed to begin with")
     parser.add_argument("--seed", type=int, help="try this one alone")
     options = parser.parse_args()
     found = attempts = 0
     with tempfile.TemporaryDirectory() as name:
         pristine = build(Path(name))
-        seeds = iter([options.seed]) if options.seed is not None else iter(range(1 << 62))
+        seeds = iter([options.seed]) if options.seed is not None else itertools.count(options.first)
         end = time.monotonic() + options.seconds
         for seed in seeds:
             if time.monotonic() > end:
