@@ -87,8 +87,10 @@ def _as_it_stands(run: str) -> list[str]:
 
 def _terms(searcher: Searcher, retriever: LexicalRetriever, query: str, doc_id: str) -> list[str]:
     """Return the decisive terms of a document, as they are indexed."""
-    number = int(searcher.index.documents.select_ids([doc_id]).documents[0])
-    scores = [WordShare(part.term, part.score) for part in retriever.store.explain(query, number)]
+    numbers = searcher.index.documents.select_ids([doc_id]).documents
+    if not len(numbers):
+        return []  # the database is damaged: its table of ids does not say what its documents do
+    scores = [WordShare(part.term, part.score) for part in retriever.store.explain(query, int(numbers[0]))]
     return _largest(sorted(scores, key=lambda each: -each.share))
 
 
