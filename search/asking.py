@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from indexer.cosine_background import CosineBackground
+from indexer.encoder import WordEncoder
 from indexer.stores.documents import Selection
-from search.diagnostics.decisive import Decisive, mark_decisive
 from search.errors import QueryError
-from search.evaluation.measures import evaluate_run
 from search.ranking import Hit
+from search.retrieval.dense import DenseRetriever
 from search.retrieval.searcher import Comparison, Searcher
+
+if TYPE_CHECKING:
+    from search.diagnostics.decisive import Decisive
 
 #: The measures shown beside a single query.
 MEASURES = ("nDCG@10", "RR")
@@ -47,7 +50,7 @@ class Asked:
     qualities: Mapping[str, Quality] | None = None
     relevant: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
-    decisive: Decisive = field(default_factory=dict)
+    decisive: "Decisive" = field(default_factory=dict)
     backgrounds: Mapping[str, CosineBackground] = field(default_factory=dict)
 
     def percentile(self, name: str, score: float) -> float | None:
@@ -111,24 +114,36 @@ def ask(searcher: Searcher, text: str, *, query_id: str = "", k: int = 10, selec
     # Reciprocal rank looks beyond the hits that are shown.
     depth = max(k, _JUDGED_DEPTH) if grades else k
     deep = searcher.search(asked_text, depth, selection=selection, exclude=exclude)
-    marked = mark_decisive(searcher, deep.first(k))
-    comparison = marked.comparison
+    comparison, decisive = _marked(searcher, deep.first(k))
     itself = [f"document {doc_id} is the query itself and left out" for doc_id in exclude]
     asked = Asked(
         comparison,
         query.query_id if query else "",
         notes=(*_notes(comparison), *itself),
-        decisive=marked.decisive,
+        decisive=decisive,
         backgrounds=dict(_backgrounds(searcher)),
     )
     if query is None or not grades:
         return asked
+    from search.evaluation.measures import evaluate_run
+
     qualities = {}
     for name, answer in deep.answers.items():
         scores = evaluate_run({query.query_id: answer.ranking}, {query.query_id: grades}, MEASURES)
         qualities[name] = Quality({measure: by_query[query.query_id] for measure, by_query in scores.items()})
     relevant = frozenset(doc_id for doc_id, grade in grades.items() if grade > 0)
     return replace(asked, qualities=qualities, relevant=relevant)
+
+
+def _marked(searcher: Searcher, comparison: Comparison) -> "tuple[Comparison, Decisive]":
+    """Return the comparison with the passages that decided, and the words that did, where scores sum over words."""
+    retrievers = [searcher.retrievers[name] for name in comparison.answers]
+    if all(isinstance(each, DenseRetriever) and not isinstance(each.parts.encoder, WordEncoder) for each in retrievers):
+        return comparison, {}
+    from search.diagnostics.decisive import mark_decisive
+
+    marked = mark_decisive(searcher, comparison)
+    return marked.comparison, marked.decisive
 
 
 def _backgrounds(searcher: Searcher) -> Iterator[tuple[str, CosineBackground]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.contextual.runtime import Precision, compile_model, fixed_length, read_model
+from indexer.contextual.runtime import Precision, compile_model, fixed_length, read_model, run_time
 
 #: Pieces that a single text is padded up to, each with a model compiled for exactly that length. A length that changes
 #: from query to query costs a millisecond of new preparations. Most queries fit the first: models that take turns push
@@ -87,14 +87,12 @@ class _FixedLength:
     """A model for one text of exactly so many pieces, its inputs in place."""
 
     def __init__(self, model: Any, length: int, pad_id: int) -> None:
-        import openvino
-
         self._pad_id = pad_id
         self._ids = np.full((1, length), pad_id, dtype=np.int64)
         self._mask = np.ones((1, length), dtype=np.int64)
         self._request = model.create_infer_request()
         for place, array in enumerate((self._ids, self._mask)):
-            self._request.set_input_tensor(place, openvino.Tensor(array, shared_memory=True))
+            self._request.set_input_tensor(place, run_time().Tensor(array, shared_memory=True))
         # The first run prepares what later ones use.
         self._request.infer()
 

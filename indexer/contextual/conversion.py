@@ -138,6 +138,7 @@ def _convert(reference: TransformerEncoder) -> Any:
     with _quiet_conversion():
         import openvino
         import torch
+        from openvino.tools.ovc import convert_model
 
         ids = torch.full((2, 8), reference.pad_id, dtype=torch.long)
         ids[:, :5] = torch.tensor(reference.pieces.ids(["a b c d e f"])[0][:5])
@@ -146,7 +147,7 @@ def _convert(reference: TransformerEncoder) -> Any:
         module = reference.module.to("cpu").float()
         try:
             with torch.no_grad():
-                model = openvino.convert_model(module, example_input={"input_ids": ids, "attention_mask": mask})
+                model = convert_model(module, example_input={"input_ids": ids, "attention_mask": mask})
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             message = f"{reference.space.model} cannot be compiled ({reason}); index with --backend torch"

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from indexer.contextual.checkpoint import Checkpoint, TransformerSpec, find_checkpoint
 from indexer.errors import DamagedIndexError, ModelError
+
+if TYPE_CHECKING:
+    from indexer.contextual.checkpoint import Checkpoint, TransformerSpec
 
 #: Texts handed to the tokenizer at once: enough for its threads, few enough to keep memory flat.
 _BLOCK = 2048
@@ -135,7 +137,7 @@ def _readable(texts: Sequence[str]) -> list[str]:
 _VOCABULARIES = ("vocab.*", "*.model", "*.vocab", "*.bpe", "bpe.codes", "tokenizer*.txt", "*.tiktoken")
 
 
-def open_tokenizer(spec: TransformerSpec) -> PieceTokenizer:
+def open_tokenizer(spec: "TransformerSpec") -> PieceTokenizer:
     """Return the tokenizer of a model that is not loaded, with the model's own limit.
 
     Raises
@@ -143,6 +145,9 @@ def open_tokenizer(spec: TransformerSpec) -> PieceTokenizer:
     ModelError
         If the model cannot be found or has no tokenizer.
     """
+    # Queries need a tokenizer that is in the index, and nothing of models elsewhere.
+    from indexer.contextual.checkpoint import find_checkpoint
+
     checkpoint = find_checkpoint(spec)
     path = checkpoint.transformer_folder / "tokenizer.json"
     limit, prompt = checkpoint.limit(spec.max_length), checkpoint.document_prompt(spec.document_prompt)
@@ -155,7 +160,7 @@ def open_tokenizer(spec: TransformerSpec) -> PieceTokenizer:
     return PieceTokenizer(converted_definition(checkpoint), limit, prompt)
 
 
-def converted_definition(checkpoint: Checkpoint) -> str:
+def converted_definition(checkpoint: "Checkpoint") -> str:
     """Return the `tokenizer.json` that transformers makes of an older vocabulary file.
 
     Raises
