@@ -71,10 +71,23 @@ class WordExplanation:
         return _summed((pair.document_word, pair.share) for pair in self.pairs)
 
 
-def explain_words(query: str, text: str, encoder: WordEncoder, whitening: Whitening | None = None) -> WordExplanation:
+def explain_words(
+    query: str, text: str, encoder: WordEncoder, whitening: Whitening | None = None, *, spread: bool = False
+) -> WordExplanation:
     """Take apart the score of a text (a document's best passage) for a query.
 
     A text of which the encoder knows nothing has no vector: the score is 0 and there are no shares.
+
+    Parameters
+    ----------
+    query, text
+        What was compared.
+    encoder, whitening
+        The retriever's.
+    spread
+        Whether the collection's mean is taken out of the words, of each in proportion to its weight, instead of
+        standing beside them: the pairs alone then sum to the score. Where all words have much in common, which is what
+        whitening takes out, shares with the mean left in are large numbers that cancel.
     """
     query_words, query_vectors = _word_vectors(query, encoder)
     text_words, text_vectors = _word_vectors(text, encoder)
@@ -90,6 +103,10 @@ def explain_words(query: str, text: str, encoder: WordEncoder, whitening: Whiten
         _mapped(vectors / scale, whitening)
         for vectors, scale in ((query_vectors, scales[0]), (text_vectors, scales[1]))
     )
+    moved = whitening is not None and not whitening.is_identity
+    if moved and spread:
+        left, right = _spread(left, _weights(query, encoder)), _spread(right, _weights(text, encoder))
+        moved = False
     lengths = [float(np.linalg.norm(side.sum(axis=0))) for side in (left, right)]
     if not all(lengths):
         return nothing
@@ -99,7 +116,6 @@ def explain_words(query: str, text: str, encoder: WordEncoder, whitening: Whiten
         for row, first in enumerate(query_words)
         for column, second in enumerate(text_words)
     ]
-    moved = whitening is not None and not whitening.is_identity
     return WordExplanation(
         score=float(shares.sum()),
         pairs=tuple(sorted(pairs, key=lambda pair: -pair.share)),
@@ -165,6 +181,21 @@ def _mapped(vectors: Floats, whitening: Whitening | None) -> Floats:
         return np.vstack([vectors, np.zeros(vectors.shape[1])])
     matrix = whitening.components / np.sqrt(whitening.shrunk)
     return np.vstack([vectors, -whitening.share * whitening.mean]) @ matrix
+
+
+def _weights(text: str, encoder: WordEncoder) -> Floats:
+    """Return the (m,) weights of the distinct known words, of all their repetitions together."""
+    sums: dict[str, float] = {}
+    for word, weight, _ in encoder.word_weights(text):
+        sums[word] = sums.get(word, 0.0) + weight
+    return np.array(list(sums.values()))
+
+
+def _spread(rows: Floats, weights: Floats) -> Floats:
+    """Return (m + 1, r) rows whose last one has been given to the others in proportion to their weights."""
+    total = weights.sum()
+    parts = weights / total if total else np.full(len(weights), 1.0 / len(weights))
+    return np.vstack([rows[:-1] + parts[:, None] * rows[-1], np.zeros(rows.shape[1])])
 
 
 def _mean_shares(words: Sequence[str], shares: Floats) -> tuple[WordShare, ...]:

@@ -9,6 +9,7 @@ from indexer.encoder import Encoder, WordEncoder
 from indexer.errors import IndexerError
 from search.diagnostics.explain import (
     TermExplanation,
+    TermShare,
     TermStatistics,
     WordExplanation,
     WordShare,
@@ -87,7 +88,7 @@ def _explain(searcher: Searcher, retriever: Retriever, query: str, doc_id: str, 
     parts = retriever.parts
     text = searcher.index.documents.passage_text(doc_id, _best_passage(searcher, retriever, query, doc_id))
     if isinstance(parts.encoder, WordEncoder):
-        return explain_words(query, text, parts.encoder, parts.whitening)
+        return explain_words(query, text, parts.encoder, parts.whitening, spread=True)
     inside, notes = _inside(parts.encoder) if align else (None, ())
     return replace(explain_context(query, text, parts.encoder, whitening=parts.whitening, inside=inside), notes=notes)
 
@@ -149,11 +150,7 @@ def explanation_lines(name: str, explanation: Explanation, most: int = 8) -> Ite
             yield from _word_lines(name, explanation, most)
         case TermExplanation():
             yield f"{name}: {explanation.score:.4f} = the sum over terms of idf x saturation"
-            for term in explanation.terms[:most]:
-                found = term.statistics
-                times = f"occurs {found.frequency} times; length {found.length:.0f}, average {found.average_length:.0f}"
-                idf = f"idf {found.idf:.2f} (in {found.document_frequency:,} documents)"
-                yield f"  {term.share:+.4f}  {found.term}: {idf} x {term.saturation:.2f} ({times})"
+            yield from (_term_line(term) for term in explanation.terms[:most])
         case ContextExplanation():
             yield from _context_lines(name, explanation, most)
         case FusionExplanation():
@@ -163,15 +160,23 @@ def explanation_lines(name: str, explanation: Explanation, most: int = 8) -> Ite
                 yield f"  {explanation.shares[member]:+.4f}  {member}: {place}"
 
 
+def _term_line(term: TermShare) -> str:
+    found = term.statistics
+    if not found.frequency:
+        held = f"in {found.document_frequency:,} others" if found.document_frequency else "nor in any other"
+        return f"  {term.share:+.4f}  {found.term}: not in this document, {held}"
+    times = "once" if found.frequency == 1 else f"{found.frequency} times"
+    length = f"stands here {times}; length {found.length:.0f}, average {found.average_length:.0f}"
+    documents = f"{found.document_frequency:,} document{'' if found.document_frequency == 1 else 's'}"
+    return f"  {term.share:+.4f}  {found.term}: idf {found.idf:.2f} (in {documents}) x {term.saturation:.2f} ({length})"
+
+
 def _word_lines(name: str, explanation: WordExplanation, most: int) -> Iterator[str]:
     yield f"{name}: {explanation.score:.4f} = the sum over pairs of a query word and a document word"
     for pair in explanation.pairs[:most]:
         yield f"  {pair.share:+.4f}  {pair.query_word} ~ {pair.document_word}"
     rest = sum(pair.share for pair in explanation.pairs[most:])
     yield f"  {rest:+.4f}  {max(0, len(explanation.pairs) - most)} other pairs"
-    mean = sum(share for _, share in (*explanation.query_mean, *explanation.document_mean))
-    if explanation.query_mean or explanation.document_mean:
-        yield f"  {mean + explanation.constant:+.4f}  the collection's mean, which whitening takes out"
     if explanation.unknown:
         yield f"  words without a vector: {', '.join(explanation.unknown)}"
 
@@ -185,9 +190,8 @@ def _context_lines(name: str, explanation: ContextExplanation, most: int) -> Ite
     if explanation.left_out:
         yield f"  {explanation.left_out} further words of the document were not tried"
     if explanation.mean_cosine is not None:
-        pairs = ", ".join(
-            f"{each.query_word} ~ {each.document_word} {each.cosine:.2f}" for each in explanation.alignment
-        )
+        nearest = sorted(dict.fromkeys(explanation.alignment), key=lambda each: -each.cosine)[:most]
+        pairs = ", ".join(f"{each.query_word} ~ {each.document_word} {each.cosine:.2f}" for each in nearest)
         yield f"  nearest word of the document in the model's own vectors: {pairs}"
         yield f"    (any word of the query and any of the document: {explanation.mean_cosine:.2f} on average)"
     yield from (f"  {note}" for note in explanation.notes)

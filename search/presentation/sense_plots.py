@@ -156,7 +156,7 @@ def plot_portability(found: CollectionPortability, path: Path) -> None:
     """
     spaces = [*found.layers, found.unwhitened, *([found.other] if found.other is not None else [])]
     home = found.layers[-1].asked
-    with picture(path, width=7.0, height=4.5) as (_, axes):
+    with picture(path, width=9.0, height=4.5) as (_, axes):
         for place, space in enumerate(spaces):
             colour = f"C{place}"
             texts, recalls = [each.texts for each in space.asked.mapped], [each.recall for each in space.asked.mapped]

@@ -40,6 +40,9 @@ def test_shares_of_word_pairs_sum_to_the_score_for_any_query_and_text(query, tex
     assert found.score == pytest.approx(expected, abs=1e-5)
     assert sum(parts) + found.constant == pytest.approx(expected, abs=1e-5)
     assert sum(share for _, share in found.query_words) == pytest.approx(sum(pair.share for pair in found.pairs))
+    spread = explain_words(query, text, encoder, whitening, spread=True)
+    assert sum(pair.share for pair in spread.pairs) == pytest.approx(expected, abs=1e-5)
+    assert (spread.query_mean, spread.document_mean, spread.constant) == ((), (), 0.0)
 
 
 def test_shares_by_hand():
@@ -64,6 +67,23 @@ def test_the_mean_of_a_whitening_is_a_term_of_its_own():
     assert found.query_mean[0].share == pytest.approx(-1)
     assert found.document_mean[0].share == pytest.approx(-1)
     assert found.constant == pytest.approx(1)
+
+
+def test_the_mean_is_taken_out_of_each_word_by_its_weight():
+    # m = (.5, .5). Query river river bank: weights 2 and 1, (2, 1) / sqrt 5; less m, 2/3 of it from river.
+    encoder = averaged(["river", "bank"], [[1, 0], [0, 1]])
+    whitening = Whitening.fit(np.array([[1, 0], [0, 1]], np.float32), WhiteningSpec.parse("1.0"))
+    found = explain_words("river river bank", "bank", encoder, whitening, spread=True)
+    river = np.array([2, 0]) / 5**0.5 - np.array([0.5, 0.5]) * 2 / 3
+    bank = np.array([0, 1]) / 5**0.5 - np.array([0.5, 0.5]) / 3
+    text = np.array([-0.5, 0.5])
+    length = np.linalg.norm(river + bank) * np.linalg.norm(text)
+    shares = {pair.query_word: pair.share for pair in found.pairs}
+    assert shares == {
+        "river": pytest.approx(river @ text / length, abs=1e-6),
+        "bank": pytest.approx(bank @ text / length, abs=1e-6),
+    }
+    assert found.score == pytest.approx(sum(shares.values()))
 
 
 def test_texts_of_which_nothing_is_known_have_no_shares():

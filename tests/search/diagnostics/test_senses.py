@@ -175,3 +175,17 @@ def test_two_senses_of_bank_part_early_and_one_sense_late():
     assert same.parting_layer == 6
     assert senses.layers[3].separation > 4 * same.layers[3].separation
     assert senses.contexts[0].moved_most()[0].word == "river"
+
+
+@pytest.mark.real_model
+def test_the_curve_of_river_bank_and_bank_account():
+    background = background_texts()[:2]
+    found = sense_report("bank", ["river bank", "bank account"], open_states(), background=background)
+    assert found.input_rows_identical
+    # As docs/senses.md shows it.
+    expected = [0.977, 0.850, 0.822, 0.824, 0.834, 0.848, 0.763]
+    assert [layer.cosine for layer in found.layers] == pytest.approx(expected, abs=0.002)
+    for context, word in zip(found.contexts, ["river", "account"], strict=True):
+        assert [neighbour.word for neighbour in context.neighbours] == [word]
+        assert context.neighbours[0].effect[0] == pytest.approx(0.0, abs=1e-6)
+        assert context.neighbours[0].effect[-1] > 0.1
