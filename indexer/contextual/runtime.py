@@ -12,7 +12,8 @@ from typing import Any
 from indexer.contextual.telemetry import forbid_telemetry
 from indexer.errors import DamagedIndexError
 
-_CACHED_MODELS = 24
+#: Of compiled models that are kept for the next time: 24 MB each for MiniLM in int8, one a length.
+_CACHED_BYTES = 1 << 30
 
 
 class Precision(StrEnum):
@@ -106,16 +107,19 @@ def compile_model(model: Any, precision: Precision, mode: str) -> Any:
     return compiled
 
 
-def prune(folder: Path, most: int = _CACHED_MODELS) -> None:
-    """Remove the compiled models that were longest unused: an index leaves one a length, 60 MB each."""
-    used: list[tuple[float, Path]] = []
+def prune(folder: Path, most_bytes: int = _CACHED_BYTES) -> None:
+    """Remove the compiled models that were longest unused."""
+    used: list[tuple[float, int, Path]] = []
     for path in folder.glob("*.blob"):
         with contextlib.suppress(OSError):
             state = path.stat()
-            used.append((max(state.st_atime, state.st_mtime), path))
-    for _, path in sorted(used)[: max(0, len(used) - most)]:
-        with contextlib.suppress(OSError):
-            path.unlink()
+            used.append((max(state.st_atime, state.st_mtime), state.st_size, path))
+    kept = 0
+    for _, size, path in sorted(used, reverse=True):
+        kept += size
+        if kept > most_bytes:
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def cache_folder() -> Path | None:

@@ -1,6 +1,7 @@
 import shutil
 
 import numpy as np
+import pytest
 
 from indexer.contextual import compiled
 from indexer.encoder import LoadingEncoder
@@ -18,6 +19,18 @@ def test_a_text_padded_to_a_length_has_the_vector_it_has_in_a_batch(tmp_path, ti
     batch = encoder.encode(texts)
     for text, expected in zip(texts, batch, strict=True):
         assert np.abs(encoder.encode([text])[0] - expected).max() < 1e-5
+
+
+@pytest.mark.real_model
+def test_no_length_has_a_kernel_that_is_wrong(minilm_int8):
+    encoder, _ = minilm_int8
+    words = "the bank of a river is where the water ends and people sit fishing for trout on fine days in may".split()
+    texts = [" ".join((words * 4)[:count]) for count in range(1, 70)]
+    batch = encoder.encode(texts)
+    alone = np.vstack([encoder.encode([text]) for text in texts])
+    assert np.einsum("nd,nd->n", batch, alone).min() > 0.99
+    reference = np.vstack([encoder.encode([text, text, text, text, text])[0] for text in texts[::8]])
+    assert np.einsum("nd,nd->n", reference, alone[::8]).min() > 0.99
 
 
 def test_an_earlier_longer_text_leaves_nothing_behind(tmp_path, tiny_fp32):

@@ -10,6 +10,7 @@ import pytest
 from corpora.progress import Silent
 from indexer.contextual import conversion
 from indexer.contextual.conversion import Precision, calibration_batches, compile_encoder, gate_sample
+from indexer.contextual.runtime import read_model
 
 TEXTS = ["the river bank", "my account is empty", "a loan", "I sat on the bank of the river.", "fish", "boat of water"]
 
@@ -36,6 +37,36 @@ def test_int8_of_the_built_in_model_passes_the_gate(minilm_int8):
     assert gate.texts == 64
     assert json.loads(json.dumps(gate.to_json()))["used"] == "int8"
     assert (encoder.folder / "model.bin").stat().st_size < 24_000_000
+
+
+@pytest.mark.real_model
+def test_embedding_tables_are_scaled_after_the_look_up(minilm_int8):
+    encoder, _ = minilm_int8
+    model = read_model(encoder.folder / "model.xml")
+    looked_up = [node.input_value(0).get_node() for node in model.get_ordered_ops() if node.get_type_name() == "Gather"]
+    tables = [node for node in looked_up if list(node.get_output_partial_shape(0))[-1:] == [encoder.dimension]]
+    assert [(node.get_type_name(), str(node.get_element_type())) for node in tables] == [
+        ("Constant", "<Type: 'int8_t'>")
+    ] * len(tables)
+    assert max(tuple(node.get_output_shape(0)) for node in tables) == (30_522, 384)
+
+
+def test_scaling_after_the_look_up_gives_the_same_rows():
+    import openvino
+    from openvino import opset13
+
+    rng = np.random.default_rng(0)
+    table, scales = rng.integers(-127, 128, (7, 4)).astype(np.int8), rng.random((7, 1), dtype=np.float32)
+    ids = opset13.parameter([3], np.int64)
+    scaled = opset13.multiply(opset13.convert(opset13.constant(table), "f32"), opset13.constant(scales))
+    rows = opset13.gather(scaled, ids, opset13.constant(np.int64(0)))
+    model = openvino.Model([opset13.relu(opset13.negative(rows))], [ids], "rows")
+    conversion.look_up_before_scaling(model)
+    kinds = [node.get_type_name() for node in model.get_ordered_ops()]
+    assert kinds.count("Gather") == 2
+    asked = np.array([6, 0, 3])
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    assert compiled([asked])[0] == pytest.approx(np.maximum(0, -table[asked] * scales[asked]))
 
 
 @pytest.mark.slow
