@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from indexer.contextual.runtime import Precision, compile_model, fixed_length, read_model, run_time
 
 #: Pieces that a single text is padded up to, each with a model compiled for exactly that length when a text of it first
-#: comes. A length that changes from query to query costs one model for all lengths a millisecond of new preparations, and
-#: padding costs what its pieces cost: the time of a forward pass is nearly proportional to its pieces.
+#: comes. A length that changes from query to query costs a model for all lengths a millisecond of new preparations, and
+#: padding costs what its pieces cost: a forward pass takes nearly as long as it has pieces.
 LENGTHS = (8, 12, 16, 20, 24, 32, 48, 64)
 
 

@@ -1,3 +1,4 @@
+import re
 import shutil
 
 import numpy as np
@@ -24,8 +25,9 @@ def test_a_text_padded_to_a_length_has_the_vector_it_has_in_a_batch(tmp_path, ti
 @pytest.mark.real_model
 def test_no_length_has_a_kernel_that_is_wrong(minilm_int8):
     encoder, _ = minilm_int8
-    words = "the bank of a river is where the water ends and people sit fishing for trout on fine days in may".split()
-    texts = [" ".join((words * 4)[:count]) for count in range(1, 70)]
+    sentence = "the bank of a river is where the water ends and people sit fishing for trout on fine days in may"
+    words = re.findall(r"\w+", sentence) * 4
+    texts = [" ".join(words[:count]) for count in range(1, 70)]
     batch = encoder.encode(texts)
     alone = np.vstack([encoder.encode([text]) for text in texts])
     assert np.einsum("nd,nd->n", batch, alone).min() > 0.99
