@@ -17,6 +17,7 @@ encoded as queries are: whole texts would find themselves and make the search lo
 are short.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,15 @@ def choose_factory(n: int, dimension: int) -> str:
     scanned = f"PQ{codes}x4fs,Refine(SQfp16)"
     lists = 1 << max(4, round(np.log2(np.sqrt(n))))
     return scanned if n * dimension <= SCAN_FLOATS else f"IVF{lists},{scanned}"
+
+
+def training_rows(factory: str) -> int:
+    """Return how many vectors an index is trained on, at most.
+
+    FAISS learns a codebook from 256 rows an entry and passes over the others; codes of 4 bits have 16 entries, and what
+    more they were given would only be held in memory.
+    """
+    return 16_384 if re.match(r"PQ\d+x4", factory) else 100_000
 
 
 def cut_fragments(texts: Iterable[str], rng: np.random.Generator) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.approximation import DEPTH, ExactBest, choose_factory, tune
+from indexer.approximation import DEPTH, ExactBest, choose_factory, training_rows, tune
 from indexer.cosine_background import SAMPLE, CosineBackground, RowSample, random_cosines
 from indexer.encoded import BLOCK
 from indexer.encoder import Role
@@ -23,7 +23,6 @@ from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening, WhiteningMode, WhiteningSpec
 from indexer.workshop import Workshop, sample_rows
 
-_TRAINING_ROWS = 100_000
 _SEED = 20240229
 
 #: Averages of word vectors have an offset and one large direction; the others are whitened where that is asked for,
@@ -134,7 +133,7 @@ def _fill_approximate(
     queries = prepared.encoder.encode(workshop.fragments, role=Role.QUERY)
     best = ExactBest(queries if whitening is None else normalize(whitening.transform(queries)))
     try:
-        training = _sample(blocks(), workshop.documents.texts)
+        training = _sample(blocks(), workshop.documents.texts, training_rows(factory))
         store = VectorStore.build(best.watch(noted_blocks()), dimension, factory=factory, training=training)
     except TooFewVectorsError as error:
         workshop.note(f"{spec.name}: {error}; used Flat instead, which is exact")
@@ -204,9 +203,9 @@ def _save_unknown(parts: list[NDArray[np.int64]], layout: RetrieverLayout) -> No
         np.save(layout.unknown, rows, allow_pickle=False)
 
 
-def _sample(blocks: Iterator[Vectors], total: int) -> Vectors:
-    """Return about `_TRAINING_ROWS` rows, evenly spread."""
-    step = max(1, total // _TRAINING_ROWS)
+def _sample(blocks: Iterator[Vectors], total: int, most: int) -> Vectors:
+    """Return at most `most` of the rows, evenly spread."""
+    step = -(-max(1, total) // most)
     seen, kept = 0, []
     for block in blocks:
         kept.append(block[(-seen) % step :: step])

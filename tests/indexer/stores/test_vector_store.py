@@ -7,7 +7,7 @@ import faiss
 import numpy as np
 import pytest
 
-from indexer.approximation import DEPTH, ExactBest, choose_factory, cut_fragments, tune
+from indexer.approximation import DEPTH, ExactBest, choose_factory, cut_fragments, training_rows, tune
 from indexer.errors import DamagedIndexError, FactoryError, TooFewVectorsError
 from indexer.stores.vector import VectorStore, check_factory
 from indexer.vectors import Vectors, normalize
@@ -164,6 +164,11 @@ def test_size_decides_the_kind() -> None:
     assert choose_factory(1_000_000, 384) == "PQ128x4fs,Refine(SQfp16)"
     assert choose_factory(1_000_000, 257) == "PQ257x4fs,Refine(SQfp16)"
     assert choose_factory(10_000_000, 768) == "IVF4096,PQ256x4fs,Refine(SQfp16)"
+
+
+def test_codes_of_four_bits_are_trained_on_no_more_than_faiss_reads() -> None:
+    assert training_rows("PQ128x4fs,Refine(SQfp16)") == 16_384
+    assert training_rows("IVF4096,PQ256x4fs,Refine(SQfp16)") == training_rows("IVF64,SQ8") == 100_000
 
 
 def test_a_recall_below_the_target_is_known(vectors: Vectors, queries: Vectors) -> None:
