@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 Build = Callable[..., Path]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="process groups are signalled on POSIX systems")
+
+
+@pytest.fixture(autouse=True)
+def _heeding_interrupts() -> Iterator[None]:
+    # What a shell starts in the background ignores interrupts, and so would all that the tests start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def start(*arguments: str | Path) -> "subprocess.Popen[str]":
