@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.progress import Progress
+from indexer.arrays import UNREADABLE_ARRAYS, read_arrays
 from indexer.encoder import Counted, CountingEncoder, Encoder
 from indexer.stores.documents import DocumentStore
-from indexer.vectors import UNREADABLE_ARRAYS, Vectors
+from indexer.vectors import Vectors
 
 BLOCK = 8192
 #: Blocks kept in memory: after updates the texts of one stretch lie in several.
@@ -82,18 +83,18 @@ class EncodedTexts:
     def is_readable(path: Path) -> bool:
         """Return whether a block is as it was written: a zip file's checksums cover every byte of the arrays."""
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
-                return len(held["digests"]) == len(held["vectors"])
+            held = read_arrays(path)
+            return len(held["digests"]) == len(held["vectors"])
         except UNREADABLE_ARRAYS:
             return False
 
     def _read(self, path: Path) -> _Block | None:
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
-                digests, vectors = held["digests"].view("V16").reshape(-1), held["vectors"]
-                # Blocks of earlier versions say neither.
-                tokens = held["tokens"] if "tokens" in held else np.full(len(digests), -1, np.int32)
-                seconds = held["seconds"] if "seconds" in held else np.zeros(len(digests), np.float32)
+            held = read_arrays(path)
+            digests, vectors = held["digests"].view("V16").reshape(-1), held["vectors"]
+            # Blocks of earlier versions say neither.
+            tokens = held["tokens"] if "tokens" in held else np.full(len(digests), -1, np.int32)
+            seconds = held["seconds"] if "seconds" in held else np.zeros(len(digests), np.float32)
         except UNREADABLE_ARRAYS:
             return None
         whole = vectors.shape == (len(digests), self._dimension) and vectors.dtype == np.float32

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from indexer import judgement_files
+from indexer.arrays import UNREADABLE_ARRAYS, read_array
 from indexer.cosine_background import CosineBackground
 from indexer.encoder import Encoder
 from indexer.encoders import open_encoder
@@ -19,7 +20,7 @@ from indexer.manifest import Manifest, RetrieverRecord, load_checks, load_json, 
 from indexer.publication import current_generation
 from indexer.stores.documents import DocumentStore
 from indexer.stores.vector import VectorStore
-from indexer.vectors import UNREADABLE_ARRAYS, Vectors, normalize
+from indexer.vectors import Vectors, normalize
 from indexer.whitening import Whitening
 
 if TYPE_CHECKING:
@@ -189,8 +190,7 @@ def _unknown_rows(layout: RetrieverLayout) -> frozenset[int]:
     if not layout.unknown.exists():
         return frozenset()
     try:
-        with layout.unknown.open("rb") as file:
-            return frozenset(np.load(file, allow_pickle=False).astype(np.int64, casting="safe").tolist())
+        return frozenset(read_array(layout.unknown).astype(np.int64, casting="safe").tolist())
     except UNREADABLE_ARRAYS as error:
         message = f"{layout.unknown.name} of {layout.root.name} is damaged; run: twindex check, then index again"
         raise DamagedIndexError(message) from error

@@ -1,33 +1,11 @@
 """Arrays of vectors as they cross borders: float32, C-contiguous, (n, d)."""
 
-import struct
-import tokenize
-import zipfile
-import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Vectors = NDArray[np.float32]
-
-#: What reading a damaged .npy or .npz file raises: NumPy parses its header as Python, zipfile has errors of its own.
-UNREADABLE_ARRAYS: tuple[type[Exception], ...] = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    OverflowError,
-    MemoryError,
-    RuntimeError,
-    SyntaxError,
-    tokenize.TokenError,
-    struct.error,
-    zlib.error,
-    zipfile.BadZipFile,
-)
 
 
 def as_float32(values: ArrayLike) -> Vectors:

@@ -19,9 +19,10 @@ from typing import Self
 
 import numpy as np
 
+from indexer.arrays import UNREADABLE_ARRAYS, read_arrays
 from indexer.errors import DamagedIndexError, FormatVersionError, ModelError, other_format
 from indexer.vector_statistics import BLOCK_ROWS, Float64, VectorStatistics, refuse_non_finite
-from indexer.vectors import UNREADABLE_ARRAYS, Vectors, as_float32
+from indexer.vectors import Vectors, as_float32
 from indexer.whitening_spec import WhiteningMode, WhiteningSpec
 from indexer.whitening_strength import GeneralSpace, Strength, choose
 
@@ -238,26 +239,25 @@ class Whitening:
             If another version of this format wrote it.
         """
         try:
-            # Opened here: numpy leaves a file that it cannot read open.
-            with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-                found = int(file["format_version"])
-                if found != _FORMAT:
-                    raise other_format(f"{path.name} of {path.parent.name}", found, _FORMAT)
-                shrinkage, share, anisotropy = (float(value) for value in file["scalars"])
-                general = float(file["general"][0])
-                return cls(
-                    WhiteningSpec.parse(str(file["spec"])),
-                    file["mean"],
-                    file["components"],
-                    file["spectrum"],
-                    file["shrunk"],
-                    shrinkage,
-                    share,
-                    anisotropy,
-                    None if np.isnan(general) else general,
-                    int(file["count"]),
-                    tuple(str(note) for note in file["notes"]),
-                )
+            file = read_arrays(path)
+            found = int(file["format_version"])
+            if found != _FORMAT:
+                raise other_format(f"{path.name} of {path.parent.name}", found, _FORMAT)
+            shrinkage, share, anisotropy = (float(value) for value in file["scalars"])
+            general = float(file["general"][0])
+            return cls(
+                WhiteningSpec.parse(str(file["spec"])),
+                file["mean"],
+                file["components"],
+                file["spectrum"],
+                file["shrunk"],
+                shrinkage,
+                share,
+                anisotropy,
+                None if np.isnan(general) else general,
+                int(file["count"]),
+                tuple(str(note) for note in file["notes"]),
+            )
         except FormatVersionError:
             raise
         except UNREADABLE_ARRAYS as error:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.arrays import UNREADABLE_ARRAYS, read_array
 from indexer.errors import DamagedIndexError
 from indexer.static.tokenizer import Spans
-from indexer.vectors import UNREADABLE_ARRAYS
 
 _SEED = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # the multipliers of splitmix64's finaliser
@@ -219,7 +219,7 @@ def mapped(path: Path) -> NDArray[Any]:
     """
     try:
         # a plain array over the mapping: np.memmap makes every small read several times slower
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        return np.asarray(read_array(path, mapped=True))
     except FileNotFoundError as error:
         message = f"{path} is missing; write the index again"
         raise DamagedIndexError(message) from error

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from corpora.progress import Progress, Silent
+from indexer.arrays import read_array
 from indexer.errors import ModelError, ModelNotFoundError, UntrustedPickleError
 from indexer.static import fasttext_files
 from indexer.static.composition import Composition, NgramComposition
@@ -145,7 +146,7 @@ def _built_in_glove(limit: int | None) -> WordVectors:
 
     folder = Path(found.origin).parent / "data"
     try:
-        matrix: Vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
+        matrix: Vectors = read_array(folder / "glove_6B_50d_emb.npy", mapped=True)
         words = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet")["index"].to_pylist()
     except (OSError, ValueError, KeyError) as error:
         message = f"the package {_GLOVE_PACKAGE} is damaged ({error}); install it again"

@@ -37,6 +37,7 @@ from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
 from whoosh.system import pack_uint
 
+from indexer.arrays import read_array
 from indexer.errors import DamagedIndexError, other_format
 from indexer.layout import inside
 from indexer.stores.restricted_pickle import restricted_loaders
@@ -174,7 +175,7 @@ class Removed:
 def held_numbers(folder: Path) -> NDArray[np.int64] | None:
     """Return the document number of each of Whoosh's documents, -1 where it is gone; None where they are the same."""
     path = folder / _NUMBERS
-    return np.load(path, allow_pickle=False) if path.exists() else None
+    return read_array(path) if path.exists() else None
 
 
 def _removed(folder: Path) -> Removed:
