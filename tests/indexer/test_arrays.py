@@ -33,9 +33,7 @@ def test_a_mapped_array_is_not_read_and_not_writable(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", [read_array, read_arrays])
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00\x10\x00{'descr': (((((", b"\x80\x04}."])
-def test_a_damaged_file_raises_what_callers_expect(
-    read: Callable[[Path], Any], content: bytes, tmp_path: Path
-) -> None:
+def test_a_damaged_file_raises_what_callers_expect(read: Callable[[Path], Any], content: bytes, tmp_path: Path) -> None:
     (tmp_path / "damaged").write_bytes(content)
     with pytest.raises(UNREADABLE_ARRAYS):
         read(tmp_path / "damaged")
