@@ -243,6 +243,9 @@ class VectorStore:
         faiss.omp_set_num_threads(1 if small else _CORES)
         if allowed is not None:
             return self._search_allowed(asked, k, np.ascontiguousarray(allowed, np.int64))
+        if self.is_exact:
+            found: tuple[Vectors, NDArray[np.int64]] = self.index.search(asked, k)
+            return found
         effort = self.effort
         scores, rows = self.index.search(asked, k, params=_parameters(self.index, k, effort))
         while effort < self.most_effort and (short := np.flatnonzero(rows[:, -1] < 0)).size:

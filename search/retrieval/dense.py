@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from indexer.encoder import Encoder, LoadingEncoder, Role
+from indexer.encoder import Encoder, Role
 from indexer.opening import VectorParts
 from indexer.stores.documents import DocumentStore, Selection
 from indexer.vectors import Vectors
@@ -84,7 +84,8 @@ class DenseRetriever:
 
 def _loading_seconds(encoder: Encoder) -> float:
     """Return what loading has taken: that is opening, not the cost of a query."""
-    return encoder.loading_seconds if isinstance(encoder, LoadingEncoder) else 0.0
+    # A look at LoadingEncoder's members would cost a query as much as its tokenising.
+    return float(getattr(encoder, "loading_seconds", 0.0))
 
 
 def _clipped(score: float) -> float:
